@@ -38,6 +38,12 @@ char *tw_seed(uint64_t seed) {
   return guard([&] { torch::manual_seed(seed); });
 }
 
+int tw_set_grad(int on) {
+  bool before = at::GradMode::is_enabled();
+  at::GradMode::set_enabled(on != 0);
+  return before ? 1 : 0;
+}
+
 int tw_cuda_available() { return torch::cuda::is_available() ? 1 : 0; }
 
 char *tw_load_library(const char *path) {

@@ -9,6 +9,7 @@ extern "C" {
 void tw_set_threads(int n);
 int tw_threads();
 char *tw_seed(uint64_t seed);
+int tw_set_grad(int on);
 int tw_cuda_available();
 char *tw_load_library(const char *path);
 const char *tw_version();

@@ -13,7 +13,6 @@ import (
 	"unsafe"
 
 	"github.com/sugarme/gotch"
-	"github.com/sugarme/gotch/half"
 	"github.com/sugarme/gotch/libtch"
 	"github.com/sugarme/gotch/ts"
 
@@ -198,7 +197,7 @@ func (p *Params) Arrays(how Precision) map[string]safetensors.Array {
 		case how.Half:
 			data := make([]byte, 2*len(values))
 			for i, v := range values {
-				binary.LittleEndian.PutUint16(data[2*i:], uint16(half.NewFloat16(v)))
+				binary.LittleEndian.PutUint16(data[2*i:], floatToHalf(v))
 			}
 			arrays[name] = safetensors.Array{DType: safetensors.F16, Shape: shape, Data: data}
 		default:
@@ -267,6 +266,24 @@ func Decode(arrays map[string]safetensors.Array) (map[string]safetensors.Array, 
 		}
 	}
 	return out, nil
+}
+
+// floatToHalf rounds to the nearest float16, ties to even.
+func floatToHalf(v float32) uint16 {
+	bits := math.Float32bits(v)
+	sign := uint16(bits >> 16 & 0x8000)
+	abs := math.Abs(float64(v))
+	switch {
+	case abs != abs:
+		return sign | 0x7e00
+	case abs >= 65520:
+		return sign | 0x7c00
+	case abs < 1.0/(1<<14): // subnormal: a multiple of 2⁻²⁴
+		return sign | uint16(math.RoundToEven(abs*(1<<24)))
+	}
+	exp := int(bits>>23&255) - 127
+	frac := math.RoundToEven(math.Ldexp(abs, 10-exp)) // 1024 … 2048
+	return sign | uint16((exp+14)<<10+int(frac))
 }
 
 func halfToFloat(h uint16) float32 {

@@ -74,8 +74,10 @@ func OpenDevice(name string) (gotch.Device, error) {
 func NoGrad(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before := ts.MustGradSetEnabled(false)
-	defer ts.MustGradSetEnabled(before)
+	// Not ts.MustGradSetEnabled: what it returns as the mode before is not (it reads eight
+	// bytes of a C int).
+	before := C.tw_set_grad(0)
+	defer C.tw_set_grad(before)
 	f()
 }
 
