@@ -21,20 +21,22 @@ order = ASC | DESC
 span = (int start, int end) attributes (int line, string* notes)
 `
 
-// read gives the grammars of testdata by file name.
+// read gives the grammars of testdata and of the workbench by file name.
 func read(t testing.TB) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.asdl")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no grammars in testdata (%v)", err)
-	}
 	texts := map[string]string{"small": small}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
+	for _, pattern := range []string{"testdata/*.asdl", "../grammars/*.asdl"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no file is %s (%v)", pattern, err)
 		}
-		texts[filepath.Base(f)] = string(text)
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[filepath.Base(f)] = string(text)
+		}
 	}
 	return texts
 }

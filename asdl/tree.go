@@ -114,11 +114,11 @@ func (t *Tree) check(g *Grammar, typ *Type, where string) error {
 	c := t.Constructor
 	switch {
 	case c == nil:
-		return fmt.Errorf("%s: no constructor (expected a %s)", where, typ.Name)
+		return fmt.Errorf("%s: no constructor (expected %s)", where, typ.Name)
 	case g.constructors[c.Name] != c:
 		return fmt.Errorf("%s: constructor %s is not of this grammar", where, c.Name)
 	case !typ.Fills(c):
-		return fmt.Errorf("%s: constructor %s (expected a %s)", where, c.Name, typ.Name)
+		return fmt.Errorf("%s: constructor %s (expected %s)", where, c.Name, typ.Name)
 	case len(t.Fields) != len(c.Fields):
 		return fmt.Errorf("%s: %d fields for %s", where, len(t.Fields), c)
 	}
@@ -133,7 +133,7 @@ func (t *Tree) check(g *Grammar, typ *Type, where string) error {
 		for _, n := range nodes {
 			switch {
 			case n.Tree == nil && !f.Type.Primitive:
-				return fmt.Errorf("%s: leaf %s (expected a %s)", where, n.Leaf, f.Type.Name)
+				return fmt.Errorf("%s: leaf %s (expected %s)", where, n.Leaf, f.Type.Name)
 			case n.Tree != nil && f.Type.Primitive:
 				return fmt.Errorf("%s: a tree (expected a leaf of the primitive type %s)", where, f.Type.Name)
 			case n.Tree != nil:

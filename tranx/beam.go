@@ -33,9 +33,9 @@ type BeamOptions struct {
 // Beam searches for the complete hypotheses with the highest scores, best first. In each step
 // the scorer sees all open hypotheses at once; of their continuations the best Size that
 // the constraint allows go on, or are set aside once complete. The search ends when nothing
-// is open, or when nothing open can still get into the best Size, as scores only fall. The result depends
-// on the scores alone: of equal ones, the continuation of the better hypothesis goes first, and
-// then the one that the scorer named first.
+// is open, or when nothing open can still get into the best Size, as scores only fall. The
+// result depends on the scores alone: of equal ones, the continuation of the better
+// hypothesis goes first, and then the one that the scorer named first.
 //
 // The constraint is asked in order of score, and only about what might survive. If the
 // scorer and the constraint leave no complete tree within MaxSteps, the result is empty.
@@ -99,10 +99,7 @@ func survivors(open []*Hypothesis, scored [][]Scored, opts BeamOptions) ([]*Hypo
 		if !h.Allows(opts.Constraint, a) {
 			continue
 		}
-		next, err := h.Apply(a)
-		if err != nil {
-			return nil, fmt.Errorf("scorer: %w", err)
-		}
+		next := h.apply(a)
 		next.Score = c.score
 		best = append(best, next)
 	}

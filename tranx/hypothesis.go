@@ -129,6 +129,10 @@ func (h *Hypothesis) Apply(a Action) (*Hypothesis, error) {
 	if err := h.Legal(a); err != nil {
 		return nil, err
 	}
+	return h.apply(a), nil
+}
+
+func (h *Hypothesis) apply(a Action) *Hypothesis {
 	next := &Hypothesis{
 		Score: h.Score, State: h.State,
 		system: h.system, top: h.top, last: &taken{h.last, a}, n: h.n + 1,
@@ -147,7 +151,7 @@ func (h *Hypothesis) Apply(a Action) (*Hypothesis, error) {
 		next.add(asdl.Node{Leaf: h.leaf(a)})
 		next.close()
 	}
-	return next, nil
+	return next
 }
 
 // leaf is the leaf that an action completes.
@@ -198,17 +202,13 @@ type Constraint func(path []asdl.Frame, next asdl.Candidate) bool
 
 // Allows asks a constraint about a legal action; nil allows everything.
 func (h *Hypothesis) Allows(c Constraint, a Action) bool {
-	return c == nil || h.allows(c, h.Path(), a)
-}
-
-func (h *Hypothesis) allows(c Constraint, path []asdl.Frame, a Action) bool {
 	switch {
-	case a.Kind == ApplyConstr:
-		return c(path, asdl.Candidate{Constructor: a.Constructor})
-	case a.Kind == Reduce:
-		return c(path, asdl.Candidate{Reduce: true})
-	case a.Kind == GenToken && a.Token != EndOfString:
+	case c == nil, a.Kind == GenToken && a.Token != EndOfString:
 		return true
+	case a.Kind == ApplyConstr:
+		return c(h.Path(), asdl.Candidate{Constructor: a.Constructor})
+	case a.Kind == Reduce:
+		return c(h.Path(), asdl.Candidate{Reduce: true})
 	}
-	return c(path, asdl.Candidate{Leaf: h.leaf(a), IsLeaf: true})
+	return c(h.Path(), asdl.Candidate{Leaf: h.leaf(a), IsLeaf: true})
 }
