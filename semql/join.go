@@ -1,0 +1,291 @@
+package semql
+
+import (
+	"math/bits"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/tabert-workbench/tabert-workbench/schema"
+)
+
+// edge joins a table to one before it by pairs of columns that are equal; without any it is
+// a cross join.
+type edge struct {
+	from, to int // tables; from comes before to
+	pairs    [][2]schema.Ref
+}
+
+// graph is a database's tables with the keys between them.
+type graph struct {
+	db        *schema.Database
+	neighbors [][]int // by table, ascending
+}
+
+// newGraph links tables along foreign keys, those of a table to itself aside.
+func newGraph(db *schema.Database) *graph {
+	g := &graph{db: db, neighbors: make([][]int, len(db.Tables))}
+	for _, k := range db.ForeignKeys {
+		g.link(k.From.Table, k.To.Table)
+	}
+	return g
+}
+
+func (g *graph) link(a, b int) {
+	if a == b || slices.Contains(g.neighbors[a], b) {
+		return
+	}
+	g.neighbors[a] = insert(g.neighbors[a], b)
+	g.neighbors[b] = insert(g.neighbors[b], a)
+}
+
+func insert(sorted []int, x int) []int {
+	i := sort.SearchInts(sorted, x)
+	if i < len(sorted) && sorted[i] == x {
+		return sorted
+	}
+	return slices.Insert(sorted, i, x)
+}
+
+// tables is a smallest set of tables, in schema order, that holds the given ones (sorted)
+// and is connected by foreign keys as far as they can be. Of several such sets it takes the
+// one whose tables come first in the schema.
+func (g *graph) tables(terminals []int) []int {
+	if len(terminals) < 2 || g.connected(terminals) {
+		return terminals
+	}
+	var all []int
+	for _, group := range g.components(terminals) {
+		for _, t := range g.steiner(group) {
+			all = insert(all, t)
+		}
+	}
+	return all
+}
+
+// connected tells whether tables are connected by keys among themselves.
+func (g *graph) connected(tables []int) bool {
+	reached := []int{tables[0]}
+	for i := 0; i < len(reached); i++ {
+		for _, n := range g.neighbors[reached[i]] {
+			if slices.Contains(tables, n) && !slices.Contains(reached, n) {
+				reached = append(reached, n)
+			}
+		}
+	}
+	return len(reached) == len(tables)
+}
+
+// components groups tables by whether any path of keys leads from one to the other.
+func (g *graph) components(tables []int) [][]int {
+	var groups [][]int
+	seen := make([]bool, len(g.neighbors))
+	for _, t := range tables {
+		if seen[t] {
+			continue
+		}
+		reached := []int{t}
+		seen[t] = true
+		for i := 0; i < len(reached); i++ {
+			for _, n := range g.neighbors[reached[i]] {
+				if !seen[n] {
+					seen[n] = true
+					reached = append(reached, n)
+				}
+			}
+		}
+		var group []int
+		for _, u := range tables {
+			if slices.Contains(reached, u) {
+				group = append(group, u)
+			}
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// maxExact is the number of terminals up to which the smallest tree is found exactly; the
+// work grows with its third power of three. Beyond it each terminal is linked by a shortest path.
+const maxExact = 7
+
+// steiner is a smallest connected set of tables that holds the terminals, which are known to be
+// connected (Dreyfus and Wagner, "The Steiner problem in graphs", 1971, with unit weights).
+func (g *graph) steiner(terminals []int) []int {
+	if len(terminals) < 2 || g.connected(terminals) {
+		return terminals
+	}
+	if len(terminals) > maxExact {
+		return g.shortestPaths(terminals)
+	}
+	n := len(g.neighbors)
+	const unreached = 1 << 20
+	type origin struct{ mask, via int } // mask > 0: two trees joined here; else the neighbour it grew from
+	full := 1<<(len(terminals)-1) - 1   // the last terminal is where the tree is read off
+	cost := make([][]int, full+1)
+	from := make([][]origin, full+1)
+	for mask := 1; mask <= full; mask++ {
+		cost[mask], from[mask] = make([]int, n), make([]origin, n)
+		for v := range cost[mask] {
+			cost[mask][v] = unreached
+			from[mask][v] = origin{via: -1}
+		}
+		if bits.OnesCount(uint(mask)) == 1 {
+			cost[mask][terminals[bits.TrailingZeros(uint(mask))]] = 0
+		}
+		for sub := (mask - 1) & mask; sub > mask-sub; sub = (sub - 1) & mask {
+			for v := 0; v < n; v++ {
+				if c := cost[sub][v] + cost[mask^sub][v]; c < cost[mask][v] {
+					cost[mask][v], from[mask][v] = c, origin{mask: sub, via: -1}
+				}
+			}
+		}
+		// Unit weights: tables settle in order of cost, so a bucket for each cost is enough.
+		buckets := make([][]int, n+1)
+		for v, c := range cost[mask] {
+			if c <= n {
+				buckets[c] = append(buckets[c], v)
+			}
+		}
+		for c := 0; c < n; c++ {
+			sort.Ints(buckets[c])
+			for _, v := range buckets[c] {
+				if cost[mask][v] != c {
+					continue
+				}
+				for _, w := range g.neighbors[v] {
+					if c+1 < cost[mask][w] {
+						cost[mask][w], from[mask][w] = c+1, origin{via: v}
+						buckets[c+1] = append(buckets[c+1], w)
+					}
+				}
+			}
+		}
+	}
+	var set []int
+	var collect func(mask, v int)
+	collect = func(mask, v int) {
+		set = insert(set, v)
+		switch o := from[mask][v]; {
+		case o.mask > 0:
+			collect(o.mask, v)
+			collect(mask^o.mask, v)
+		case o.via >= 0:
+			collect(mask, o.via)
+		}
+	}
+	collect(full, terminals[len(terminals)-1])
+	return set
+}
+
+// shortestPaths links terminals one after the other to what is linked already.
+func (g *graph) shortestPaths(terminals []int) []int {
+	set := []int{terminals[0]}
+	for _, t := range terminals[1:] {
+		if slices.Contains(set, t) {
+			continue
+		}
+		previous := map[int]int{t: t}
+		queue := []int{t}
+		for i := 0; i < len(queue); i++ {
+			v := queue[i]
+			if slices.Contains(set, v) {
+				for v != t {
+					v = previous[v]
+					set = insert(set, v)
+				}
+				break
+			}
+			for _, w := range g.neighbors[v] {
+				if _, seen := previous[w]; !seen {
+					previous[w] = v
+					queue = append(queue, w)
+				}
+			}
+		}
+	}
+	return set
+}
+
+// join orders tables so that each is joined to one before it, starting with the first: by a
+// foreign key where there is one, else by a key column of the same name on the other side,
+// else by nothing (a cross join).
+func (g *graph) join(tables []int) []edge {
+	joined := []int{tables[0]}
+	rest := slices.Clone(tables[1:])
+	var edges []edge
+	add := func(i int, e edge) {
+		edges = append(edges, e)
+		joined = append(joined, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+next:
+	for len(rest) > 0 {
+		for _, pairs := range []func(a, b int) [][2]schema.Ref{g.keyPairs, g.namePairs} {
+			for _, a := range joined {
+				for i, b := range rest {
+					if p := pairs(a, b); len(p) > 0 {
+						add(i, edge{a, b, p})
+						continue next
+					}
+				}
+			}
+		}
+		add(0, edge{joined[0], rest[0], nil})
+	}
+	return edges
+}
+
+// keyPairs are the columns that the first foreign key between two tables sets equal, with the
+// other columns of a composite key.
+func (g *graph) keyPairs(a, b int) [][2]schema.Ref {
+	var first *schema.ForeignKey
+	var pairs [][2]schema.Ref
+	for i := range g.db.ForeignKeys {
+		k := &g.db.ForeignKeys[i]
+		if !(k.From.Table == a && k.To.Table == b || k.From.Table == b && k.To.Table == a) {
+			continue
+		}
+		if first == nil {
+			first = k
+		} else if !g.composite(first, k, pairs) {
+			continue
+		}
+		if k.From.Table == a {
+			pairs = append(pairs, [2]schema.Ref{k.From, k.To})
+		} else {
+			pairs = append(pairs, [2]schema.Ref{k.To, k.From})
+		}
+	}
+	return pairs
+}
+
+// composite tells whether k belongs to the same composite key as first: both reference
+// columns of one primary key, and k's columns are not in use.
+func (g *graph) composite(first, k *schema.ForeignKey, used [][2]schema.Ref) bool {
+	key := g.db.Tables[first.To.Table].PrimaryKey
+	if k.From.Table != first.From.Table || len(key) < 2 ||
+		!slices.Contains(key, first.To.Column) || !slices.Contains(key, k.To.Column) {
+		return false
+	}
+	for _, p := range used {
+		if p[0] == k.From || p[1] == k.From || p[0] == k.To || p[1] == k.To {
+			return false
+		}
+	}
+	return true
+}
+
+// namePairs is the first column of two tables that has the same name in both and is the
+// primary key of one: what joins tables whose foreign key nobody declared.
+func (g *graph) namePairs(a, b int) [][2]schema.Ref {
+	for i, c := range g.db.Tables[a].Columns {
+		for j, d := range g.db.Tables[b].Columns {
+			if strings.EqualFold(c.Original, d.Original) &&
+				(slices.Equal(g.db.Tables[a].PrimaryKey, []int{i}) || slices.Equal(g.db.Tables[b].PrimaryKey, []int{j})) {
+				return [][2]schema.Ref{{{Table: a, Column: i}, {Table: b, Column: j}}}
+			}
+		}
+	}
+	return nil
+}
