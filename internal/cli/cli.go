@@ -47,7 +47,7 @@ func (c Command) Parse(args []string, out, errOut io.Writer) (ctx *kong.Context,
 		}
 	}
 	var more struct {
-		Completion shell `placeholder:"SHELL" enum:"bash,zsh,fish," default:"" help:"Print the line that turns on completion in a shell (bash, zsh or fish): source <(${bin} --completion bash)."`
+		Completion shell `placeholder:"SHELL" help:"Print the line that turns on completion in a shell (bash, zsh or fish): source <(${bin} --completion bash)."`
 	}
 	parser, err := kong.New(c.Grammar, append([]kong.Option{
 		kong.Name(c.Name),
@@ -102,19 +102,8 @@ complete -o default -o bashdefault -C '{{.Path}}' {{.Name}}
 {{end}}`))
 
 // BeforeReset is called by kong where the flag is given, before it checks anything else.
-func (shell) BeforeReset(ctx *kong.Context, app *kong.Kong) error {
-	name := ""
-	for _, p := range ctx.Path {
-		if p.Flag != nil && p.Flag.Name == "completion" {
-			name, _ = ctx.FlagValue(p.Flag).(string)
-			if s, ok := ctx.FlagValue(p.Flag).(shell); ok {
-				name = string(s)
-			}
-		}
-	}
-	if name == "" {
-		return nil
-	}
+func (shell) BeforeReset(ctx *kong.Context, app *kong.Kong, given *kong.Path) error {
+	name := fmt.Sprint(ctx.FlagValue(given.Flag))
 	path, err := os.Executable()
 	if err != nil {
 		return err
