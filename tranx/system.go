@@ -115,15 +115,17 @@ func NewSystem(g *asdl.Grammar, leaves map[string]asdl.LeafKind) (*System, error
 	return s, nil
 }
 
-// leaf is the leaf that a Select action makes.
+// leaf is the leaf that a Select action makes; an empty text for other actions.
 func (a Action) leaf() asdl.Leaf {
 	switch a.Kind {
 	case SelectTable:
 		return asdl.Index(a.Table)
 	case SelectColumn:
 		return asdl.Pair(a.Table, a.Column)
+	case SelectInt:
+		return asdl.Int(a.Int)
 	}
-	return asdl.Int(a.Int)
+	return asdl.Leaf{}
 }
 
 // Oracle gives the actions that build a tree.
