@@ -221,3 +221,10 @@ func ToFloats(t *ts.Tensor) []float32 {
 	}
 	return values
 }
+
+// Drain takes the tensors out of the scope's care.
+func (s *Scope) Drain() []*ts.Tensor {
+	all := s.tensors
+	s.tensors = nil
+	return all
+}

@@ -78,6 +78,7 @@ type Memory struct {
 // Entry is a table: its own vector, those of the utterance's tokens beside it, and those
 // of its columns, each with its linking features.
 type Entry struct {
+	Index     int // the table's number in actions
 	Table     Element
 	Utterance []Element
 	Columns   []Element
@@ -96,8 +97,8 @@ type Word struct {
 	Rows  []int
 }
 
-// Tokens are the two ways in which a word is generated: as the first of a value, without
-// the space before it, and as a later one.
+// token is what copying the word generates: as the first of a value without the space
+// before it.
 func (w Word) token(first bool) string {
 	if first {
 		return w.Text

@@ -137,7 +137,7 @@ func (r *run) withZero(x *ts.Tensor) *ts.Tensor {
 
 // bank holds the memories of a batch as padded tensors.
 type bank struct {
-	b, t, e, c, w int64     // examples; the most tables, elements, columns a table, words
+	b, t, e, c, w int64      // examples; the most tables, elements, columns a table, words
 	tableKey      *ts.Tensor // [B T state]
 	tableMask     *ts.Tensor // [B T]: 0 or never
 	key, value    *ts.Tensor // [B E state]
@@ -151,9 +151,9 @@ type bank struct {
 	numberKey     *ts.Tensor // [B W state]
 	initial       *ts.Tensor // [B state]
 	// previous actions: row 0 is zero, then all tables, all columns, all words
-	previous                          *ts.Tensor // [1+ΣT+ΣC+ΣW act]
+	previous                           *ts.Tensor // [1+ΣT+ΣC+ΣW act]
 	firstTable, firstColumn, firstWord []int64    // an example's first row in it; of columns: one a table, by its number in ΣT
-	tableStart                        []int64    // an example's first table in ΣT
+	tableStart                         []int64    // an example's first table in ΣT
 }
 
 func ceil(n int) int64 {
@@ -348,9 +348,9 @@ func (r *run) expand(k *bank, n int64) *bank {
 func (r *run) attend(k *bank, query *ts.Tensor) (context, weights *ts.Tensor) {
 	q := r.T(query.MustUnsqueeze(2, false))
 	tableLog := r.logSoftmax(r.add(r.T(r.T(k.tableKey.MustBmm(q, false)).MustSqueezeDim(2, false)), k.tableMask))
-	score := r.add(r.T(r.T(k.key.MustBmm(q, false)).MustSqueezeDim(2, false)), k.elementMask)                    // [B E]
-	inEach := r.T(r.add(r.T(score.MustUnsqueeze(1, false)), k.inTable).MustLogsumexp([]int64{2}, false, false))   // [B T]
-	scale := r.T(r.T(tableLog.MustSub(inEach, false)).MustGather(1, k.tableOf, false, false))                     // [B E]
+	score := r.add(r.T(r.T(k.key.MustBmm(q, false)).MustSqueezeDim(2, false)), k.elementMask)                   // [B E]
+	inEach := r.T(r.add(r.T(score.MustUnsqueeze(1, false)), k.inTable).MustLogsumexp([]int64{2}, false, false)) // [B T]
+	scale := r.T(r.T(tableLog.MustSub(inEach, false)).MustGather(1, k.tableOf, false, false))                   // [B E]
 	weights = r.T(r.add(score, scale).MustExp(false))
 	context = r.T(r.T(r.T(weights.MustUnsqueeze(1, false)).MustBmm(k.value, false)).MustSqueezeDim(1, false))
 	return context, weights
