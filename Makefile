@@ -9,7 +9,7 @@ PKG ?= ./...
 PLATFORM = $$(go env GOOS)-$$(go env GOARCH)
 CUDAFLAG := $(if $(filter-out 0 no,$(CUDA)),--cuda)
 # The exports are evaluated in the shell of the recipe that needs them; a failed set-up ends it.
-FLAGS = flags=$$($(SETUP) env $(CUDAFLAG)) && eval "$$flags"
+FLAGS = flags=$$($(SETUP) env $(CUDAFLAG)) && eval "$$flags" && scripts/announce
 COMMANDS = $$(go list ./cmd/... | grep -v '/cmd/setup$$')
 
 .DEFAULT_GOAL := build
@@ -59,7 +59,7 @@ minilm: tools ## download the encoder weights that training starts from (83.5 MB
 dist: tools ## pack a tarball that runs without Go, Python, or libtorch installed
 	@rm -rf .build/dist && name=tabert-workbench-$(PLATFORM) && $(FLAGS) && \
 	  LINK=relocatable scripts/build .build/dist $(COMMANDS) && \
-	  $(SETUP) dist --bin .build/dist --out dist/$$name.tar.gz $(wildcard README.md LICENSE) grammars models/mini && \
+	  $(SETUP) dist --bin .build/dist --out dist/$$name.tar.gz $(wildcard README.md LICENSE* docs/*.md grammars/*.asdl) models/mini && \
 	  ls -lh dist/$$name.tar.gz
 
 .PHONY: clean
