@@ -261,30 +261,50 @@ func (t *translator) using(name string, left, right []source, out *fromClause) {
 	}
 }
 
-// on splits ON at its ANDs into equal columns and the rest.
+// on splits ON at its ANDs into equal columns, other comparisons of columns, which are dropped
+// as well, and the rest.
 func (t *translator) on(x sql.Expr, sc *scope, out *fromClause) error {
-	if b, ok := x.(*sql.Binary); ok {
-		switch b.Op {
-		case "AND":
-			if err := t.on(b.Left, sc, out); err != nil {
-				return err
-			}
-			return t.on(b.Right, sc, out)
-		case "=":
-			left, okL := b.Left.(*sql.Column)
-			right, okR := b.Right.(*sql.Column)
-			if okL && okR {
-				l, foundL := sc.column(t.db, left)
-				r, foundR := sc.column(t.db, right)
-				if foundL && foundR {
-					out.equal = append(out.equal, [2]asdl.Leaf{l, r})
-					return nil
-				}
-			}
+	if b, ok := x.(*sql.Binary); ok && b.Op == "AND" {
+		if err := t.on(b.Left, sc, out); err != nil {
+			return err
+		}
+		return t.on(b.Right, sc, out)
+	}
+	if b, ok := x.(*sql.Binary); ok && b.Op == "=" {
+		left, right := t.joined(b.Left, sc), t.joined(b.Right, sc)
+		if left != nil && right != nil {
+			out.equal = append(out.equal, [2]asdl.Leaf{*left, *right})
+			return nil
 		}
 	}
-	out.conditions = append(out.conditions, x)
+	if !t.joinsOnly(x, sc) {
+		out.conditions = append(out.conditions, x)
+	}
 	return nil
+}
+
+// joined is the column that one side of a join's condition names, or nil.
+func (t *translator) joined(x sql.Expr, sc *scope) *asdl.Leaf {
+	c, ok := x.(*sql.Column)
+	if !ok {
+		return nil
+	}
+	ref, ok := sc.column(t.db, c)
+	if !ok {
+		return nil
+	}
+	return &ref
+}
+
+// joinsOnly tells whether a condition compares nothing but columns.
+func (t *translator) joinsOnly(x sql.Expr, sc *scope) bool {
+	switch x := x.(type) {
+	case *sql.Binary:
+		return t.joinsOnly(x.Left, sc) && t.joinsOnly(x.Right, sc)
+	case *sql.Column:
+		return t.joined(x, sc) != nil
+	}
+	return false
 }
 
 // column resolves a name in this scope alone: among several tables, the first that has it.

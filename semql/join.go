@@ -19,7 +19,7 @@ type edge struct {
 // graph is a database's tables with the keys between them.
 type graph struct {
 	db        *schema.Database
-	neighbors [][]int // by table, ascending
+	neighbors [][]int // by table, ascending: the tables that a foreign key leads to or from
 }
 
 // newGraph links tables along foreign keys, those of a table to itself aside.
@@ -47,11 +47,13 @@ func insert(sorted []int, x int) []int {
 	return slices.Insert(sorted, i, x)
 }
 
-// tables is a smallest set of tables, in schema order, that holds the given ones (sorted)
-// and is connected by foreign keys as far as they can be. Of several such sets it takes the
-// one whose tables come first in the schema.
-func (g *graph) tables(terminals []int) []int {
-	if len(terminals) < 2 || g.connected(terminals) {
+// tables are those that joining the given ones takes, in schema order: no others where the
+// given ones can be joined directly (see pairs); else a smallest set that holds them and is
+// connected by foreign keys as far as they can be, ties broken by schema order.
+func (g *graph) tables(mentioned []int) []int {
+	terminals := slices.Clone(mentioned)
+	sort.Ints(terminals)
+	if len(terminals) < 2 || g.joinable(terminals) {
 		return terminals
 	}
 	var all []int
@@ -63,13 +65,23 @@ func (g *graph) tables(terminals []int) []int {
 	return all
 }
 
-// connected tells whether tables are connected by keys among themselves.
+// joinable tells whether tables can be joined among themselves.
+func (g *graph) joinable(tables []int) bool {
+	return spans(tables, func(a, b int) bool { return len(g.pairs(a, b)) > 0 })
+}
+
+// connected tells whether tables are connected by foreign keys among themselves.
 func (g *graph) connected(tables []int) bool {
+	return spans(tables, func(a, b int) bool { return slices.Contains(g.neighbors[a], b) })
+}
+
+// spans tells whether all tables are reached from the first over linked ones.
+func spans(tables []int, linked func(a, b int) bool) bool {
 	reached := []int{tables[0]}
 	for i := 0; i < len(reached); i++ {
-		for _, n := range g.neighbors[reached[i]] {
-			if slices.Contains(tables, n) && !slices.Contains(reached, n) {
-				reached = append(reached, n)
+		for _, t := range tables {
+			if !slices.Contains(reached, t) && linked(reached[i], t) {
+				reached = append(reached, t)
 			}
 		}
 	}
@@ -207,12 +219,11 @@ func (g *graph) shortestPaths(terminals []int) []int {
 	return set
 }
 
-// join orders tables so that each is joined to one before it, starting with the first: by a
-// foreign key where there is one, else by a key column of the same name on the other side,
-// else by nothing (a cross join).
-func (g *graph) join(tables []int) []edge {
-	joined := []int{tables[0]}
-	rest := slices.Clone(tables[1:])
+// join orders tables so that each is joined to one before it as pairs says, starting with
+// first. Where nothing joins the rest, it is a cross join.
+func (g *graph) join(tables []int, first int) []edge {
+	joined := []int{first}
+	rest := slices.DeleteFunc(slices.Clone(tables), func(t int) bool { return t == first })
 	var edges []edge
 	add := func(i int, e edge) {
 		edges = append(edges, e)
@@ -221,10 +232,10 @@ func (g *graph) join(tables []int) []edge {
 	}
 next:
 	for len(rest) > 0 {
-		for _, pairs := range []func(a, b int) [][2]schema.Ref{g.keyPairs, g.namePairs} {
+		for _, link := range g.links() {
 			for _, a := range joined {
 				for i, b := range rest {
-					if p := pairs(a, b); len(p) > 0 {
+					if p := link(a, b); len(p) > 0 {
 						add(i, edge{a, b, p})
 						continue next
 					}
@@ -234,6 +245,37 @@ next:
 		add(0, edge{joined[0], rest[0], nil})
 	}
 	return edges
+}
+
+// links are the ways of joining two tables, the best first: a foreign key between them; keys
+// of both that reference the same column; a column of the same name that is the key of one.
+func (g *graph) links() []func(a, b int) [][2]schema.Ref {
+	return []func(a, b int) [][2]schema.Ref{g.keyPairs, g.sharedPairs, g.namePairs}
+}
+
+// pairs are the columns that the best way of joining two tables sets equal; none if there is none.
+func (g *graph) pairs(a, b int) [][2]schema.Ref {
+	for _, link := range g.links() {
+		if p := link(a, b); len(p) > 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+// sharedPairs is the first column of either table that references the same column of a third.
+func (g *graph) sharedPairs(a, b int) [][2]schema.Ref {
+	for _, k := range g.db.ForeignKeys {
+		if k.From.Table != a {
+			continue
+		}
+		for _, l := range g.db.ForeignKeys {
+			if l.From.Table == b && l.To == k.To {
+				return [][2]schema.Ref{{k.From, l.From}}
+			}
+		}
+	}
+	return nil
 }
 
 // keyPairs are the columns that the first foreign key between two tables sets equal, with the

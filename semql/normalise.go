@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/tabert-workbench/tabert-workbench/asdl"
+	"github.com/tabert-workbench/tabert-workbench/schema"
 )
 
 // normalise decides in a SELECT what its author left to taste, and fills join_with_tables.
@@ -69,7 +70,7 @@ func (t *translator) takeReferenced(statement *asdl.Tree, equal [][2]asdl.Leaf, 
 			if b == *l {
 				a, b = b, a
 			}
-			if a == *l && t.key(a, b) && mentions[a.I] > 1 {
+			if a == *l && mentions[a.I] > 1 && t.key(a, b) && t.inferred(a, b) {
 				mentions[a.I]--
 				mentions[b.I]++
 				*l = b
@@ -77,6 +78,11 @@ func (t *translator) takeReferenced(statement *asdl.Tree, equal [][2]asdl.Leaf, 
 			}
 		}
 	})
+}
+
+// inferred tells whether Render, too, joins two tables by these columns.
+func (t *translator) inferred(a, b asdl.Leaf) bool {
+	return slices.Contains(t.graph.keyPairs(a.I, b.I), [2]schema.Ref{ref(a), ref(b)})
 }
 
 // unmentioned are the tables of FROM that Render would not find by itself.

@@ -31,8 +31,9 @@ func render(t *asdl.Tree, db *schema.Database) (*sql.Query, error) {
 }
 
 type renderer struct {
-	db    *schema.Database
-	graph *graph
+	db      *schema.Database
+	graph   *graph
+	aliases int // given so far, in the whole statement
 }
 
 // clause is what the expressions of one SELECT need to know: the names of its tables.
@@ -77,14 +78,15 @@ func wrap(core *sql.Core) *sql.Core {
 }
 
 func (r *renderer) core(t *asdl.Tree) (*sql.Core, error) {
-	tables, err := r.tables(t)
+	mentioned, err := r.mentioned(t)
 	if err != nil {
 		return nil, err
 	}
+	tables := r.graph.tables(mentioned)
 	s := &sql.Select{Distinct: is(child(t, fieldDistinct), "Distinct")}
 	c := &clause{names: map[int]string{}}
 	if len(tables) > 0 {
-		s.From = r.from(tables, c)
+		s.From = r.from(tables, mentioned[0], c)
 	}
 	for _, n := range t.Fields[fieldColumns] {
 		x, err := r.expr(n.Tree, c, "")
@@ -118,39 +120,37 @@ func (r *renderer) core(t *asdl.Tree) (*sql.Core, error) {
 	return core, nil
 }
 
-// tables are those that a SELECT mentions and those needed to join them, in schema order.
-func (r *renderer) tables(t *asdl.Tree) ([]int, error) {
-	var mentioned []int
+// mentioned are the tables that a SELECT mentions, in the order of their first mention.
+func (r *renderer) mentioned(t *asdl.Tree) ([]int, error) {
+	var list []int
 	var err error
 	ownLeaves(t, func(_ *asdl.Tree, l *asdl.Leaf) {
-		if l.I < 0 || l.I >= len(r.db.Tables) {
+		switch {
+		case l.I < 0 || l.I >= len(r.db.Tables):
 			err = fmt.Errorf("table %d of %d", l.I, len(r.db.Tables))
-			return
-		}
-		if l.Kind == asdl.KindPair && !r.has(ref(*l)) {
+		case l.Kind == asdl.KindPair && !r.has(ref(*l)):
 			err = fmt.Errorf("column %d of %d in table %s", l.J, len(r.db.Tables[l.I].Columns), r.db.Tables[l.I].Original)
-			return
+		case !slices.Contains(list, l.I):
+			list = append(list, l.I)
 		}
-		mentioned = insert(mentioned, l.I)
 	})
-	if err != nil || len(mentioned) == 0 {
-		return nil, err
-	}
-	return r.graph.tables(mentioned), nil
+	return list, err
 }
 
-// from joins tables and names them T1, T2, … where there are several.
-func (r *renderer) from(tables []int, c *clause) *sql.From {
-	f := &sql.From{First: r.source(tables[0])}
+// from joins tables, starting with the first. Where there are several they are named T1, T2, …,
+// in the whole statement once each: Spider's official evaluation knows no scopes.
+func (r *renderer) from(tables []int, first int, c *clause) *sql.From {
+	f := &sql.From{First: r.source(first)}
 	if len(tables) == 1 {
 		return f
 	}
 	name := func(table int, s *sql.Source) {
-		c.names[table] = "T" + strconv.Itoa(len(c.names)+1)
+		r.aliases++
+		c.names[table] = "T" + strconv.Itoa(r.aliases)
 		s.As = sql.Name(c.names[table])
 	}
-	name(tables[0], f.First)
-	for _, e := range r.graph.join(tables) {
+	name(first, f.First)
+	for _, e := range r.graph.join(tables, first) {
 		j := &sql.Join{Right: r.source(e.to)}
 		name(e.to, j.Right)
 		for _, p := range e.pairs {
