@@ -20,7 +20,9 @@ help: ## list the targets
 
 .PHONY: tools
 tools:
-	@command -v go >/dev/null || { echo "go is missing: install Go from https://go.dev/dl (1.24 or later)" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "go is missing: install Go 1.24 or later from https://go.dev/dl" >&2; exit 1; }
+	@case $$(go env GOVERSION) in go1.?|go1.?.*|go1.1?|go1.1?.*|go1.20*|'') \
+	  echo "$$(go version) is too old: install Go 1.24 or later from https://go.dev/dl" >&2; exit 1 ;; esac
 	@CGO_ENABLED=0 go build -o $(SETUP) ./cmd/setup
 
 .PHONY: setup
