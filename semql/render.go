@@ -232,15 +232,31 @@ func (r *renderer) groupBy(t *asdl.Tree, having []*asdl.Tree, tables []int) []sc
 	if !aggregated || len(plain) == 0 {
 		return nil
 	}
-	for _, ref := range plain {
-		if r.isKey(ref) {
-			return []schema.Ref{ref}
-		}
+	if key, ok := r.onlyKey(plain, tables); ok {
+		return []schema.Ref{key}
 	}
 	if key, ok := r.referencedKey(plain, tables); ok {
 		return []schema.Ref{key}
 	}
 	return plain
+}
+
+// onlyKey is the one key column among the plain columns: a primary key, or between joined tables
+// either end of a foreign key.
+func (r *renderer) onlyKey(plain []schema.Ref, tables []int) (key schema.Ref, ok bool) {
+	for _, ref := range plain {
+		if r.isKey(ref) || len(tables) > 1 && r.inForeignKey(ref) {
+			if ok {
+				return key, false
+			}
+			key, ok = ref, true
+		}
+	}
+	return key, ok
+}
+
+func (r *renderer) inForeignKey(ref schema.Ref) bool {
+	return slices.ContainsFunc(r.db.ForeignKeys, func(k schema.ForeignKey) bool { return k.From == ref || k.To == ref })
 }
 
 // isKey tells whether a column alone identifies the rows of its table.

@@ -4,13 +4,19 @@
 // SemQL as the paper's figure has it (grammars/semql.asdl) says what is asked for, and
 // leaves out what a schema implies. FromSQL drops it, and Render infers it again:
 //
-//   - The FROM clause. A query joins the tables that its columns and COUNT(*) mention, those
-//     of join_with_tables, and those in between on a smallest tree over the foreign keys.
-//   - ON. Tables are joined along foreign keys.
+//   - The FROM clause. A query joins the tables that its columns and COUNT(*) mention and those
+//     of join_with_tables; where these cannot be joined among themselves, also those in between on
+//     a smallest tree over the foreign keys (ties: schema order). It starts with the table that
+//     is mentioned first.
+//   - ON. Two tables are joined by the first foreign key between them (all columns of a composite
+//     one), else by keys of both that reference the same column, else by a column of the same name
+//     that is the primary key of one of them, else not at all (a cross join).
 //   - HAVING. Conditions on aggregates that are joined by AND at the top of the where clause.
-//   - GROUP BY, where aggregates mix with plain columns: by a selected key column alone; else,
-//     of exactly two joined tables where one references the table of the plain columns, by that
-//     table's primary key; else by the plain columns.
+//   - GROUP BY, where aggregates mix with plain columns: by the selected key column, where
+//     there is exactly one (a primary key; between joined tables a foreign key, too); else, of exactly
+//     two joined tables where one references the table of the plain columns, by that table's primary
+//     key; else by the plain columns. Plain are the columns outside of aggregates in the select list, or
+//     where it has none, in ORDER BY.
 //
 // What gold SQL leaves to taste, FromSQL decides by rule, so that one meaning has one tree:
 //
@@ -18,13 +24,13 @@
 //     one whose rows the join repeats least); of several, to the first of the schema.
 //   - join_with_tables lists, in schema order, only the tables of FROM that neither a column nor
 //     COUNT(*) mentions nor joining the others brings in. For most queries it is empty.
-//   - Of two columns that the join sets equal along a foreign key, the referenced one is taken,
-//     as long as the other's table is mentioned elsewhere too.
+//   - Of two columns that an inferred join sets equal, the referenced one is taken, as long as the
+//     other's table is mentioned elsewhere too.
 //   - AND and OR are flat. Their operands are ordered: conditions without aggregates first, then
 //     by their first column in schema order; for the same column the order stays.
 //   - A comparison has its column left and its literal or subquery right; of two columns the
 //     first of the schema is left.
-//   - ON conditions between columns are dropped, others are moved into the where clause. Foreign keys
+//   - ON conditions that compare columns only are dropped, others are moved into the where clause. Foreign keys
 //     that WHERE spells out for tables joined by comma are dropped.
 //   - COUNT(1) is COUNT(*); x IN ('a', 'b') is x = 'a' OR x = 'b'; aliases and the numbers of result
 //     columns in ORDER BY are replaced by what they stand for.
