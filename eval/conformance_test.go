@@ -126,3 +126,38 @@ func TestParseConformance(t *testing.T) {
 	}
 	t.Logf("%d queries", len(queries))
 }
+
+// Gold queries are read once, as in training and in the evaluation of several models.
+func BenchmarkMatch(b *testing.B) {
+	pairs := records[pair](b, filepath.Join(testdata.ConformanceDir(b), "spider-eval.jsonl.gz"))
+	schemas := schemas(b)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		p := &pairs[i%len(pairs)]
+		if _, err := schemas[p.DB].Match(p.Gold, p.Pred); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+}
+
+// Everything is read anew, as in one run of the evaluation.
+func BenchmarkMatchOnce(b *testing.B) {
+	pairs := records[pair](b, filepath.Join(testdata.ConformanceDir(b), "spider-eval.jsonl.gz"))
+	var all map[string]*eval.Schema
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		if i%len(pairs) == 0 {
+			b.StopTimer()
+			all = schemas(b)
+			b.StartTimer()
+		}
+		p := &pairs[i%len(pairs)]
+		if _, err := all[p.DB].Match(p.Gold, p.Pred); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+}

@@ -260,7 +260,25 @@ func lower(s string) string {
 	return b.String()
 }
 
-// finalSigma: a letter comes before, and none after.
+// finalSigma: a letter with case comes before, and none after, past what has none.
 func finalSigma(rs []rune, i int) bool {
-	return i > 0 && unicode.IsLetter(rs[i-1]) && (i+1 == len(rs) || !unicode.IsLetter(rs[i+1]))
+	before := i - 1
+	for before >= 0 && caseless(rs[before]) {
+		before--
+	}
+	after := i + 1
+	for after < len(rs) && caseless(rs[after]) {
+		after++
+	}
+	return before >= 0 && cased(rs[before]) && (after == len(rs) || !cased(rs[after]))
+}
+
+// caseless is Unicode's Case_Ignorable.
+func caseless(r rune) bool {
+	return strings.ContainsRune("'.:··՟״‧︓﹕：’‘․﹒．＇", r) || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk)
+}
+
+func cased(r rune) bool {
+	return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) ||
+		unicode.Is(unicode.Other_Lowercase, r) || unicode.Is(unicode.Other_Uppercase, r)
 }
