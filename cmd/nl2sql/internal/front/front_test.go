@@ -66,7 +66,7 @@ func nl2sql(t testing.TB, stdin string, args ...string) (code int, out, errOut s
 }
 
 // took matches what differs from run to run.
-var took = regexp.MustCompile(`\([0-9.]+[mµ]?s\)`)
+var took = regexp.MustCompile(`\([0-9]+ ms\)`)
 
 func singers(t testing.TB) string {
 	return filepath.Join(testdata.Sample(t), "database", "concert_singer", "concert_singer.sqlite")

@@ -266,7 +266,7 @@ func (s *session) run(ctx context.Context, r *record, start time.Time) error {
 			width = s.width()
 		}
 		writeTable(s.out, result, width, s.colour)
-		fmt.Fprintf(s.out, "%s (%v)\n", count(result), time.Since(start).Round(time.Millisecond))
+		fmt.Fprintf(s.out, "%s (%d ms)\n", count(result), time.Since(start).Milliseconds())
 	case "csv":
 		if err := writeCSV(s.out, result); err != nil {
 			return err
