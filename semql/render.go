@@ -51,7 +51,7 @@ func (r *renderer) query(t *asdl.Tree) (*sql.Query, error) {
 			return nil, err
 		}
 		compound := child(t, fieldCompound)
-		if compound != nil && (core.OrderBy != nil || core.Limit != nil) {
+		if compound != nil && (core.OrderBy != nil || core.Limit != nil) || q.First != nil && !ordersByResult(t) {
 			core = wrap(core)
 		}
 		if q.First == nil {
@@ -66,6 +66,24 @@ func (r *renderer) query(t *asdl.Tree) (*sql.Query, error) {
 		}
 	}
 	return q, nil
+}
+
+// ordersByResult tells whether a SELECT is ordered by nothing but its result columns, which is
+// all that SQLite allows behind a set operation.
+func ordersByResult(t *asdl.Tree) bool {
+	o := child(t, fieldOrderBy)
+	if o == nil {
+		return true
+	}
+	for _, term := range o.Fields[0] {
+		found := slices.ContainsFunc(t.Fields[fieldColumns], func(n asdl.Node) bool {
+			return n.Tree.Equal(term.Tree) || is(n.Tree, "AllRows") && is(term.Tree, "ColumnReference")
+		})
+		if !found {
+			return false
+		}
+	}
+	return true
 }
 
 // wrap makes a side of a set operation of a query with ORDER BY or LIMIT, which SQLite
