@@ -228,10 +228,8 @@ func (r *renderer) groupBy(t *asdl.Tree, having []*asdl.Tree, tables []int) []sc
 				if ref := (schema.Ref{Table: l.I, Column: l.J}); !slices.Contains(plain, ref) {
 					plain = append(plain, ref)
 				}
-			default: // "*": its rows differ by the primary key
-				for _, j := range r.db.Tables[l.I].PrimaryKey {
-					plain = append(plain, schema.Ref{Table: l.I, Column: j})
-				}
+			default:
+				plain = append(plain, r.rowKey(l.I)...)
 			}
 		})
 	}
@@ -257,6 +255,19 @@ func (r *renderer) groupBy(t *asdl.Tree, having []*asdl.Tree, tables []int) []sc
 		return []schema.Ref{key}
 	}
 	return plain
+}
+
+// rowKey are the columns that tell the rows of a table apart: the primary key, or all there are.
+func (r *renderer) rowKey(table int) (key []schema.Ref) {
+	for _, j := range r.db.Tables[table].PrimaryKey {
+		key = append(key, schema.Ref{Table: table, Column: j})
+	}
+	if key == nil {
+		for j := range r.db.Tables[table].Columns {
+			key = append(key, schema.Ref{Table: table, Column: j})
+		}
+	}
+	return key
 }
 
 // onlyKey is the one key column among the plain columns: a primary key, or between joined tables
