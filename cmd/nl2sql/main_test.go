@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mattn/go-sqlite3"
 	"github.com/sugarme/gotch"
 
 	"github.com/tabert-workbench/tabert-workbench/internal/testdata"
@@ -18,6 +20,27 @@ import (
 	"github.com/tabert-workbench/tabert-workbench/tabert/encoder"
 	"github.com/tabert-workbench/tabert-workbench/tranx"
 )
+
+// wide makes a database whose one table has 300 columns.
+func wide(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "wide.sqlite")
+	c, err := new(sqlite3.SQLiteDriver).Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	columns := make([]string, 300)
+	for i := range columns {
+		columns[i] = fmt.Sprintf("c%d DEFAULT %d", i, i)
+	}
+	for _, sql := range []string{"CREATE TABLE singer (" + strings.Join(columns, ", ") + ")", "INSERT INTO singer DEFAULT VALUES"} {
+		if _, err := c.(*sqlite3.SQLiteConn).Exec(sql, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
 
 // randomModel saves a small model that has learnt nothing, but likes columns and short lists:
 // wholly random queries hardly ever end.
@@ -69,13 +92,13 @@ func randomModel(t *testing.T) string {
 func TestRun(t *testing.T) {
 	model := randomModel(t)
 	file := filepath.Join(testdata.Sample(t), "database", "concert_singer", "concert_singer.sqlite")
-	nl2sql := func(args ...string) (int, string, string) {
+	nl2sql := func(file string, args ...string) (int, string, string) {
 		var out, errOut bytes.Buffer
 		code := run(append([]string{file, "--model", model}, args...), strings.NewReader(""), &out, &errOut)
 		return code, out.String(), errOut.String()
 	}
 
-	code, out, errOut := nl2sql("--format", "json", "--trace", "-q", "How many singers are there?")
+	code, out, errOut := nl2sql(file, "--format", "json", "--trace", "-q", "How many singers are there?")
 	if code != 0 {
 		t.Fatalf("code %d: %s", code, errOut)
 	}
@@ -107,15 +130,16 @@ func TestRun(t *testing.T) {
 	}
 
 	for _, test := range []struct {
-		name string
-		args []string
-		code int
-		want string
+		name, file string
+		args       []string
+		code       int
+		want       string
 	}{
-		{"Chinese", []string{"-q", "有多少歌手?", "--format", "sql"}, 0, ""},
-		{"no model", []string{"--model", t.TempDir(), "-q", "x"}, 1, "is no model folder: there is no config.json in it\n"},
+		{"300 columns", wide(t), []string{"-q", "How many singers are there?"}, 0, ""},
+		{"Chinese", file, []string{"-q", "有多少歌手?", "--format", "sql"}, 0, ""},
+		{"no model", file, []string{"--model", t.TempDir(), "-q", "x"}, 1, "is no model folder: there is no config.json in it\n"},
 	} {
-		code, _, errOut := nl2sql(test.args...)
+		code, _, errOut := nl2sql(test.file, test.args...)
 		if code != test.code || !strings.HasSuffix(errOut, test.want) || strings.Count(errOut, "\n") != test.code {
 			t.Errorf("%s: code %d, stderr %q", test.name, code, errOut)
 		}
