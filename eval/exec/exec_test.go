@@ -1,0 +1,78 @@
+package exec
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tabert-workbench/tabert-workbench/internal/testdata"
+)
+
+type pair struct {
+	DB       string `json:"db_id"`
+	Gold     string `json:"gold"`
+	Pred     string `json:"pred"`
+	Kind     string `json:"kind"`
+	Exec     *bool  `json:"exec"`
+	Note     Note   `json:"exec_note"`
+	Unstable bool   `json:"exec_unstable"`
+}
+
+func conformance(t testing.TB) []pair {
+	t.Helper()
+	path := filepath.Join(testdata.ConformanceDir(t), "spider-eval.jsonl.gz")
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs []pair
+	d := json.NewDecoder(bufio.NewReader(z))
+	for d.More() {
+		var p pair
+		if err := d.Decode(&p); err != nil {
+			t.Fatalf("%s, record %d: %v", path, len(pairs)+1, err)
+		}
+		pairs = append(pairs, p)
+	}
+	return pairs
+}
+
+func TestConformance(t *testing.T) {
+	pairs := conformance(t)
+	dir := filepath.Join(testdata.SpiderDir(t), "database")
+	suites := map[string]*Suite{}
+	wrong := 0
+	for i, p := range pairs {
+		s := suites[p.DB]
+		if s == nil {
+			var err error
+			if s, err = OpenFolder(filepath.Join(dir, p.DB)); err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			suites[p.DB] = s
+		}
+		if p.Unstable {
+			continue
+		}
+		got := s.Match(context.Background(), p.Gold, p.Pred, Limits{})
+		if got.Note != p.Note || p.Exec != nil && got.Match != *p.Exec {
+			if wrong++; wrong <= 10 {
+				t.Errorf("pair %d of %s (%s)\ngold %s\npred %s\ngot  %+v\nwant %v %q", i+1, p.DB, p.Kind, p.Gold, p.Pred, got, p.Exec != nil && *p.Exec, p.Note)
+			}
+		}
+	}
+	t.Logf("%d of %d pairs agree", len(pairs)-wrong, len(pairs))
+	if wrong > 10 {
+		t.Errorf("%d more", wrong-10)
+	}
+}
