@@ -47,19 +47,24 @@ func NewSource(s *schema.Database) *Source {
 // ReadSource reads the cells of a file. s is its schema with the names to show; nil
 // takes the one of the file.
 func ReadSource(ctx context.Context, db *database.DB, s *schema.Database) (*Source, error) {
+	file, err := db.Schema()
+	if err != nil {
+		return nil, err
+	}
 	if s == nil {
-		var err error
-		if s, err = db.Schema(); err != nil {
-			return nil, err
-		}
+		s = file
 	}
 	src := NewSource(s)
 	for i, t := range s.Tables {
 		names := make([]string, len(t.Columns))
+		at, known := file.FindTable(t.Original)
 		for j, c := range t.Columns {
 			names[j] = c.Original
+			if known {
+				_, known = file.FindColumn(at, c.Original)
+			}
 		}
-		if len(names) == 0 {
+		if len(names) == 0 || !known { // Spider's tables.json lists SQLite's own tables, too
 			continue
 		}
 		b := tabert.NewIndexBuilder(len(names))
@@ -275,4 +280,29 @@ func (m *Model) memory(in *Input, sequence int, p *pooling) *decoder.Memory {
 		sequence += len(t.Sequences)
 	}
 	return mem
+}
+
+// Keep drops all tables but those of the list, in its order.
+func (in *Input) Keep(tables []int) {
+	at := map[int]int{}
+	for i, t := range in.Tables {
+		at[t.Table] = i
+	}
+	all := in.Tables
+	in.Tables, in.tokens = nil, 0
+	for _, t := range tables {
+		if i, ok := at[t]; ok {
+			in.Tables = append(in.Tables, all[i])
+			in.tokens += all[i].Tokens()
+		}
+	}
+}
+
+// Tokens is how many tokens the encoder reads for a table.
+func (t *TableInput) Tokens() int {
+	n := 0
+	for _, s := range t.Sequences {
+		n += len(s.IDs)
+	}
+	return n
 }

@@ -70,7 +70,8 @@ type Model struct {
 	Decoder   *decoder.Decoder
 }
 
-func system(name string) (*tranx.System, error) {
+// NewSystem is the transition system of a SemQL grammar by name.
+func NewSystem(name string) (*tranx.System, error) {
 	g, err := semql.Grammar(name)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func New(params *torch.Params, config Config, tok *tabert.Tokenizer, r *rand.Ran
 	if tok.Size() != config.Encoder.VocabSize {
 		return nil, fmt.Errorf("the vocabulary has %d word pieces, the encoder's vocab_size is %d", tok.Size(), config.Encoder.VocabSize)
 	}
-	sys, err := system(config.Grammar)
+	sys, err := NewSystem(config.Grammar)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +140,12 @@ func replace(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// IsModel tells whether a folder holds a trained parser, and not just a BERT.
+func IsModel(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, grammarFile))
+	return err == nil
 }
 
 // Load reads a model folder that Save wrote.

@@ -45,14 +45,15 @@ func Open(dir, device string) (*Parser, error) {
 	return p, nil
 }
 
-// Use makes a parser of a model in memory, which it will not close. The model's tensors
-// must not be changed while the parser computes.
-func Use(m *Model) *Parser {
-	return &Parser{Model: m, worker: torch.NewWorker(), sources: map[*database.DB]*Source{}}
+// Use makes a parser of a model in memory that computes on somebody's worker. It is not
+// closed; model and worker stay their owner's.
+func Use(m *Model, w *torch.Worker) *Parser {
+	return &Parser{Model: m, worker: w, sources: map[*database.DB]*Source{}}
 }
 
-// Close frees the parser; the model, too, if Open read it.
+// Close frees a parser that Open made.
 func (p *Parser) Close() {
+	_ = p.worker.Do(func() error { p.Model.Close(); return nil })
 	p.worker.Close()
 }
 

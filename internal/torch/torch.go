@@ -198,6 +198,27 @@ func Floats(device gotch.Device, values []float32, shape ...int64) *ts.Tensor {
 	return fromPointer(place(values), shape, gotch.Float, 4, device)
 }
 
+// Halfs copies float16 values, as bytes, into a new tensor.
+func Halfs(device gotch.Device, values []byte, shape ...int64) *ts.Tensor {
+	check(values, append([]int64{2}, shape...))
+	return fromPointer(place(values), shape, gotch.Half, 2, device)
+}
+
+// ToHalfs copies a tensor out as float16, as bytes.
+func ToHalfs(t *ts.Tensor) []byte {
+	s := &Scope{}
+	defer s.Free()
+	c := s.T(s.T(s.T(s.T(t.MustDetach(false)).MustTotype(gotch.Half, false)).MustTo(gotch.CPU, false)).MustContiguous(false))
+	values := make([]byte, 2*c.Numel())
+	if len(values) > 0 {
+		libtch.AtCopyData(libtch.Ctensor(c.Ctensor()), unsafe.Pointer(&values[0]), uint(c.Numel()), 2)
+		if err := ts.TorchErr(); err != nil {
+			panic(err)
+		}
+	}
+	return values
+}
+
 // Bools copies values into a new bool tensor.
 func Bools(device gotch.Device, values []bool, shape ...int64) *ts.Tensor {
 	check(values, shape)
