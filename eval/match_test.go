@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tabert-workbench/tabert-workbench/eval"
@@ -125,8 +126,8 @@ func TestParseErrors(t *testing.T) {
 func TestHardness(t *testing.T) {
 	s := eval.NewSchema(flights)
 	for sql, want := range map[string]string{
-		`SELECT city FROM airport`:              eval.Easy,
-		`SELECT city FROM airport WHERE code=1`: "error",
+		`SELECT city FROM airport`:                                                                                eval.Easy,
+		`SELECT city FROM airport WHERE code=1`:                                                                   "error",
 		`SELECT city, code FROM airport WHERE code = 1`:                                                           eval.Medium,
 		`SELECT city FROM airport WHERE code IN (SELECT source FROM flight)`:                                      eval.Hard,
 		`SELECT city FROM airport WHERE code = 1 UNION SELECT city FROM flight WHERE no = 1 ORDER BY city`:        eval.Hard,
@@ -208,6 +209,24 @@ func TestMatchHostile(t *testing.T) {
 	if want := "nested too deeply"; err != nil || v.PredParseError == nil || !strings.Contains(v.PredParseError.Error(), want) {
 		t.Errorf("nested: %v, %v, want %s", v.PredParseError, err, want)
 	}
+}
+
+func TestMatchConcurrently(t *testing.T) {
+	s := eval.NewSchema(flights)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for j := range 200 {
+				gold := fmt.Sprintf(`SELECT city FROM airport LIMIT %d`, j)
+				if v, err := s.Match(gold, `SELECT City FROM airport LIMIT 1`); err != nil || !v.Exact {
+					t.Errorf("goroutine %d, %s: %v, %v", i, gold, v.Exact, err)
+				}
+			}
+		}()
+	}
+	wg.Wait()
 }
 
 func FuzzMatch(f *testing.F) {

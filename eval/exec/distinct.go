@@ -55,7 +55,7 @@ func tokenLength(sql string, i int) int {
 		if n := strings.IndexAny(rest[1:], "[]"); n > 0 && rest[1+n] == ']' {
 			return n + 2
 		}
-	case c == '@', c == '#', c == '$', c == ':', c == '?':
+	case c == '@', c == '#', c == '$', c == ':', c == '?', c == '\\':
 		return 1 + wordLength(rest[1:])
 	}
 	if n := wordLength(rest); n > 0 {
@@ -69,19 +69,25 @@ func isWordEnd(c byte) bool {
 	return c == '_' || c == ')' || c == ']' || c >= utf8.RuneSelf || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
 }
 
-// quoted is the length of a quoted text, 1 if it is not closed.
+// quoted is the length of a quoted text. If all its quotes are doubled or escaped, the
+// last of them closes it after all; if there is none, the length is 1.
 func quoted(s string, quote byte) int {
+	length := 1
 	for i := 1; i < len(s); i++ {
 		switch {
-		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '\\' || s[i+1] == quote) && strings.IndexByte(s[i+2:], quote) >= 0:
+		case s[i] == '\\' && i+1 < len(s) && s[i+1] == '\\':
 			i++
+		case s[i] == '\\' && i+1 < len(s) && s[i+1] == quote:
+			i++
+			length = i + 1
 		case s[i] == quote && i+1 < len(s) && s[i+1] == quote:
+			length = i + 1
 			i++
 		case s[i] == quote:
 			return i + 1
 		}
 	}
-	return 1
+	return length
 }
 
 func wordLength(s string) int {
