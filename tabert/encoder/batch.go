@@ -146,6 +146,9 @@ func cuts(lengths []int) []int {
 	return ends
 }
 
+// Row is where a sequence begins in the flat hidden states; its i-th token is i rows further.
+func (b *Batch) Row(table, sequence int) int { return b.starts[table][sequence] }
+
 // Free frees the batch's tensors.
 func (b *Batch) Free() {
 	for _, g := range b.Groups {
@@ -175,9 +178,9 @@ func (h Hidden) Flat() *ts.Tensor {
 	defer s.Free()
 	parts := make([]*ts.Tensor, len(h))
 	for i, x := range h {
-		parts[i] = s.T(x.MustReshape([]int64{-1, x.MustSize()[2]}, false))
+		parts[i] = s.T(reshape(x, -1, x.MustSize()[2]))
 	}
-	return ts.MustCat(parts, 0)
+	return concat(parts)
 }
 
 // Begin is the output of the embedding layer.

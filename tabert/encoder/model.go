@@ -77,11 +77,10 @@ func (m *Model) get(name string) *ts.Tensor { return m.params.Get(m.prefix + nam
 // Embed is the output of the embedding layer [B S H] for ids and segments [B S].
 func (m *Model) Embed(ids, segments *ts.Tensor, d Dropout) *ts.Tensor {
 	var s torch.Scope
-	length := ids.MustSize()[1]
-	x := s.T(ts.MustEmbedding(m.get("embeddings.word_embeddings.weight"), ids, -1, false, false))
-	x = s.T(x.MustAdd(s.T(ts.MustEmbedding(m.get("embeddings.token_type_embeddings.weight"), segments, -1, false, false)), false))
-	positions := s.T(m.get("embeddings.position_embeddings.weight").MustNarrow(0, 0, length, false)) // S H
-	x = s.T(x.MustAdd(positions, false))
+	words := s.T(embedding(m.get("embeddings.word_embeddings.weight"), ids))
+	types := s.T(embedding(m.get("embeddings.token_type_embeddings.weight"), segments))
+	positions := s.T(first(m.get("embeddings.position_embeddings.weight"), ids.MustSize()[1])) // S H
+	x := s.T(add(s.T(add(words, types)), positions))
 	x = dropout(&s, m.norm(&s, "embeddings.LayerNorm", x), d.Hidden)
 	s.Free(x)
 	return x
@@ -114,34 +113,33 @@ func (m *Model) layer(i int, x, mask *ts.Tensor, d Dropout) *ts.Tensor {
 
 	heads := func(which string) *ts.Tensor { // B A S D
 		y := m.linear(&s, name+"attention.self."+which, x)
-		return s.T(s.T(y.MustView([]int64{b, length, a, h / a}, false)).MustTranspose(1, 2, false))
+		return s.T(transpose(s.T(reshape(y, b, length, a, h/a)), 1, 2))
 	}
-	attended := s.T(ts.MustScaledDotProductAttention(heads("query"), heads("key"), heads("value"), mask, d.Attention, false, nil))
-	attended = s.T(s.T(attended.MustTranspose(1, 2, false)).MustReshape([]int64{b, length, h}, false))
+	y := s.T(attention(heads("query"), heads("key"), heads("value"), mask, d.Attention))
+	y = s.T(reshape(s.T(transpose(y, 1, 2)), b, length, h))
+	y = dropout(&s, m.linear(&s, name+"attention.output.dense", y), d.Hidden)
+	y = m.norm(&s, name+"attention.output.LayerNorm", s.T(add(y, x)))
 
-	y := dropout(&s, m.linear(&s, name+"attention.output.dense", attended), d.Hidden)
-	y = m.norm(&s, name+"attention.output.LayerNorm", s.T(y.MustAdd(x, false)))
-
-	z := s.T(m.linear(&s, name+"intermediate.dense", y).MustGelu("none", false))
+	z := s.T(gelu(m.linear(&s, name+"intermediate.dense", y)))
 	z = dropout(&s, m.linear(&s, name+"output.dense", z), d.Hidden)
-	z = m.norm(&s, name+"output.LayerNorm", s.T(z.MustAdd(y, false)))
+	z = m.norm(&s, name+"output.LayerNorm", s.T(add(z, y)))
 	s.Free(z)
 	return z
 }
 
 func (m *Model) linear(s *torch.Scope, name string, x *ts.Tensor) *ts.Tensor {
-	return s.T(ts.MustLinear(x, m.get(name+".weight"), m.get(name+".bias")))
+	return s.T(linear(x, m.get(name+".weight"), m.get(name+".bias")))
 }
 
 func (m *Model) norm(s *torch.Scope, name string, x *ts.Tensor) *ts.Tensor {
-	return s.T(ts.MustLayerNorm(x, []int64{int64(m.HiddenSize)}, m.get(name+".weight"), m.get(name+".bias"), m.LayerNormEps, true))
+	return s.T(layerNorm(x, m.get(name+".weight"), m.get(name+".bias"), m.LayerNormEps))
 }
 
 func dropout(s *torch.Scope, x *ts.Tensor, p float64) *ts.Tensor {
 	if p == 0 {
 		return x
 	}
-	return s.T(ts.MustDropout(x, p, true))
+	return s.T(drop(x, p))
 }
 
 // masked is what padding adds to attention scores: exp of it is 0, and sums with scores stay finite.

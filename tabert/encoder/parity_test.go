@@ -20,9 +20,10 @@ import (
 	"github.com/tabert-workbench/tabert-workbench/tabert/encoder"
 )
 
-func TestMain(m *testing.M) {
+// onThread keeps a test on one OS thread, where libtorch has its grad mode.
+func onThread(t testing.TB) {
 	runtime.LockOSThread()
-	os.Exit(m.Run())
+	t.Cleanup(runtime.UnlockOSThread)
 }
 
 func read[T any](t *testing.T, path string) T {
@@ -103,6 +104,7 @@ func farthest(t *testing.T, got []float32, want []float32) float64 {
 
 // TestConformanceK1 compares the vectors of the reference, for every pooling and batch.
 func TestConformanceK1(t *testing.T) {
+	onThread(t)
 	dir := filepath.Join(testdata.ConformanceDir(t), "tabert")
 	sequences := conformanceSequences(t, dir)
 	index := read[struct{ Batches map[string][]string }](t, filepath.Join(dir, "index.json"))

@@ -3,7 +3,6 @@ package encoder
 import (
 	"strings"
 
-	"github.com/sugarme/gotch"
 	"github.com/sugarme/gotch/ts"
 
 	"github.com/tabert-workbench/tabert-workbench/internal/torch"
@@ -136,17 +135,17 @@ func (m *Model) Pool(b *Batch, flat *ts.Tensor, how Pooling) Pooled {
 	var s torch.Scope
 	defer s.Free()
 
-	context := s.T(s.T(flat.MustIndexSelect(0, p.context, false)).MustMul(p.contextWeight, false))
-	columns := s.T(ts.MustZeros([]int64{p.n * p.c, h}, gotch.Float, m.params.Device))
+	context := s.T(mul(s.T(pick(flat, p.context)), p.contextWeight))
+	columns := s.T(zeros(m.params.Device, p.n*p.c, h))
 	if !p.none {
-		tokens := s.T(s.T(flat.MustIndexSelect(0, p.tokens, false)).MustMul(p.weight, false))
-		columns = s.T(columns.MustIndexAdd(0, p.target, tokens, false))
+		tokens := s.T(mul(s.T(pick(flat, p.tokens)), p.weight))
+		columns = s.T(addAt(columns, p.target, tokens))
 	}
 	return Pooled{
-		Tables:        flat.MustIndexSelect(0, p.class, false),
-		Utterance:     context.MustView([]int64{p.n, p.u, h}, false),
+		Tables:        pick(flat, p.class),
+		Utterance:     reshape(context, p.n, p.u, h),
 		UtteranceMask: p.contextMask.MustShallowClone(),
-		Columns:       columns.MustView([]int64{p.n, p.c, h}, false),
+		Columns:       reshape(columns, p.n, p.c, h),
 		ColumnsMask:   p.columnsMask.MustShallowClone(),
 	}
 }
