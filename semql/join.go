@@ -1,6 +1,7 @@
 package semql
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"sort"
@@ -19,12 +20,16 @@ type edge struct {
 // graph is a database's tables with the keys between them.
 type graph struct {
 	db        *schema.Database
-	neighbors [][]int // by table, ascending: the tables that a foreign key leads to or from
+	keys      []schema.ForeignKey // in the order of the columns that they lead from
+	neighbors [][]int             // by table, ascending: the tables that a foreign key leads to or from
 }
 
 // newGraph links tables along foreign keys, those of a table to itself aside.
 func newGraph(db *schema.Database) *graph {
-	g := &graph{db: db, neighbors: make([][]int, len(db.Tables))}
+	g := &graph{db: db, keys: slices.Clone(db.ForeignKeys), neighbors: make([][]int, len(db.Tables))}
+	slices.SortStableFunc(g.keys, func(a, b schema.ForeignKey) int {
+		return cmp.Or(a.From.Table-b.From.Table, a.From.Column-b.From.Column)
+	})
 	for _, k := range db.ForeignKeys {
 		g.link(k.From.Table, k.To.Table)
 	}
@@ -220,37 +225,96 @@ func (g *graph) shortestPaths(terminals []int) []int {
 }
 
 // join orders tables so that each is joined to one before it as pairs says, starting with
-// first. Where nothing joins the rest, it is a cross join.
+// first. Where there are more ways than needed, it prefers the better kind of link, and then
+// those of the table that references most of the others: the one that is there to connect
+// them. What nothing joins is a cross join.
 func (g *graph) join(tables []int, first int) []edge {
+	tree := g.spanning(tables)
 	joined := []int{first}
 	rest := slices.DeleteFunc(slices.Clone(tables), func(t int) bool { return t == first })
 	var edges []edge
-	add := func(i int, e edge) {
-		edges = append(edges, e)
-		joined = append(joined, rest[i])
-		rest = slices.Delete(rest, i, i+1)
-	}
-next:
 	for len(rest) > 0 {
-		for _, link := range g.links() {
-			for _, a := range joined {
-				for i, b := range rest {
-					if p := link(a, b); len(p) > 0 {
-						add(i, edge{a, b, p})
-						continue next
-					}
+		e, i := edge{joined[0], rest[0], nil}, 0
+	search:
+		for _, a := range joined {
+			for k, b := range rest {
+				if slices.Contains(tree, [2]int{min(a, b), max(a, b)}) {
+					e, i = edge{a, b, g.pairs(a, b)}, k
+					break search
 				}
 			}
 		}
-		add(0, edge{joined[0], rest[0], nil})
+		edges = append(edges, e)
+		joined = append(joined, e.to)
+		rest = slices.Delete(rest, i, i+1)
 	}
 	return edges
 }
 
+// spanning chooses which pairs of tables are joined, each pair in schema order.
+func (g *graph) spanning(tables []int) [][2]int {
+	type candidate struct {
+		pair         [2]int
+		kind, others int
+	}
+	var list []candidate
+	for i, a := range tables {
+		for _, b := range tables[i+1:] {
+			for kind, link := range g.links() {
+				if len(link(a, b)) > 0 {
+					list = append(list, candidate{[2]int{a, b}, kind, g.referenced(g.child(a, b), tables)})
+					break
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(a.kind-b.kind, b.others-a.others) })
+	group := map[int]int{}
+	for _, t := range tables {
+		group[t] = t
+	}
+	var tree [][2]int
+	for _, c := range list {
+		a, b := group[c.pair[0]], group[c.pair[1]]
+		if a == b {
+			continue
+		}
+		for _, t := range tables {
+			if group[t] == b {
+				group[t] = a
+			}
+		}
+		tree = append(tree, c.pair)
+	}
+	return tree
+}
+
+// child is that of two tables which references the other.
+func (g *graph) child(a, b int) int {
+	for _, k := range g.keys {
+		if k.From.Table == b && k.To.Table == a {
+			return b
+		}
+	}
+	return a
+}
+
+// referenced counts the tables that a table references, among the given ones.
+func (g *graph) referenced(table int, tables []int) int {
+	n := 0
+	for _, t := range tables {
+		if t != table && slices.ContainsFunc(g.keys, func(k schema.ForeignKey) bool { return k.From.Table == table && k.To.Table == t }) {
+			n++
+		}
+	}
+	return n
+}
+
 // links are the ways of joining two tables, the best first: a foreign key between them; keys
-// of both that reference the same column; a column of the same name that is the key of one.
+// of both that reference the same column; a column that is called as if it were a foreign key;
+// a column of the same name that is the primary key of one.
 func (g *graph) links() []func(a, b int) [][2]schema.Ref {
-	return []func(a, b int) [][2]schema.Ref{g.keyPairs, g.sharedPairs, g.namePairs}
+	return []func(a, b int) [][2]schema.Ref{g.keyPairs, g.sharedPairs, g.calledPairs, g.namePairs}
 }
 
 // pairs are the columns that the best way of joining two tables sets equal; none if there is none.
@@ -265,11 +329,11 @@ func (g *graph) pairs(a, b int) [][2]schema.Ref {
 
 // sharedPairs is the first column of either table that references the same column of a third.
 func (g *graph) sharedPairs(a, b int) [][2]schema.Ref {
-	for _, k := range g.db.ForeignKeys {
+	for _, k := range g.keys {
 		if k.From.Table != a {
 			continue
 		}
-		for _, l := range g.db.ForeignKeys {
+		for _, l := range g.keys {
 			if l.From.Table == b && l.To == k.To {
 				return [][2]schema.Ref{{k.From, l.From}}
 			}
@@ -283,8 +347,8 @@ func (g *graph) sharedPairs(a, b int) [][2]schema.Ref {
 func (g *graph) keyPairs(a, b int) [][2]schema.Ref {
 	var first *schema.ForeignKey
 	var pairs [][2]schema.Ref
-	for i := range g.db.ForeignKeys {
-		k := &g.db.ForeignKeys[i]
+	for i := range g.keys {
+		k := &g.keys[i]
 		if !(k.From.Table == a && k.To.Table == b || k.From.Table == b && k.To.Table == a) {
 			continue
 		}
@@ -302,12 +366,10 @@ func (g *graph) keyPairs(a, b int) [][2]schema.Ref {
 	return pairs
 }
 
-// composite tells whether k belongs to the same composite key as first: both reference
-// columns of one primary key, and k's columns are not in use.
+// composite tells whether k belongs to the same composite key as first: it leads the same way,
+// and its columns are not in use.
 func (g *graph) composite(first, k *schema.ForeignKey, used [][2]schema.Ref) bool {
-	key := g.db.Tables[first.To.Table].PrimaryKey
-	if k.From.Table != first.From.Table || len(key) < 2 ||
-		!slices.Contains(key, first.To.Column) || !slices.Contains(key, k.To.Column) {
+	if k.From.Table != first.From.Table {
 		return false
 	}
 	for _, p := range used {
@@ -318,13 +380,51 @@ func (g *graph) composite(first, k *schema.ForeignKey, used [][2]schema.Ref) boo
 	return true
 }
 
-// namePairs is the first column of two tables that has the same name in both and is the
-// primary key of one: what joins tables whose foreign key nobody declared.
+// calledPairs is the first column of either table that is called after the other one, with its
+// primary key: what joins tables whose foreign key nobody declared.
+func (g *graph) calledPairs(a, b int) [][2]schema.Ref {
+	if from, to, ok := g.calledAfter(a, b); ok {
+		return [][2]schema.Ref{{from, to}}
+	}
+	if from, to, ok := g.calledAfter(b, a); ok {
+		return [][2]schema.Ref{{to, from}}
+	}
+	return nil
+}
+
+// calledAfter is the first column of a table whose name ends in another table's name, in the
+// plural or not, and in the name of its primary key (start_station_id leads to station.id), or
+// is just that table's name (airline leads to airlines.uid).
+func (g *graph) calledAfter(table, other int) (from, to schema.Ref, ok bool) {
+	key := g.db.Tables[other].PrimaryKey
+	if len(key) != 1 {
+		return from, to, false
+	}
+	plain := func(name string) string { return strings.ToLower(separators.Replace(name)) }
+	keyName := plain(g.db.Tables[other].Columns[key[0]].Original)
+	called := plain(g.db.Tables[other].Original)
+	singular := strings.TrimSuffix(called, "s")
+	for i, c := range g.db.Tables[table].Columns {
+		name := plain(c.Original)
+		if name == called || name == singular || strings.HasSuffix(name, called+keyName) || strings.HasSuffix(name, singular+keyName) {
+			return schema.Ref{Table: table, Column: i}, schema.Ref{Table: other, Column: key[0]}, true
+		}
+	}
+	return from, to, false
+}
+
+var separators = strings.NewReplacer("_", "", " ", "")
+
+// namePairs is the first column of two tables that has the same name in both and is the primary
+// key of one. That both have a key called id says nothing.
 func (g *graph) namePairs(a, b int) [][2]schema.Ref {
 	for i, c := range g.db.Tables[a].Columns {
 		for j, d := range g.db.Tables[b].Columns {
-			if strings.EqualFold(c.Original, d.Original) &&
-				(slices.Equal(g.db.Tables[a].PrimaryKey, []int{i}) || slices.Equal(g.db.Tables[b].PrimaryKey, []int{j})) {
+			if !strings.EqualFold(c.Original, d.Original) {
+				continue
+			}
+			one, other := slices.Equal(g.db.Tables[a].PrimaryKey, []int{i}), slices.Equal(g.db.Tables[b].PrimaryKey, []int{j})
+			if one != other || one && !strings.EqualFold(c.Original, "id") {
 				return [][2]schema.Ref{{{Table: a, Column: i}, {Table: b, Column: j}}}
 			}
 		}

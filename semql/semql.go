@@ -8,9 +8,10 @@
 //     of join_with_tables; where these cannot be joined among themselves, also those in between on
 //     a smallest tree over the foreign keys (ties: schema order). It starts with the table that
 //     is mentioned first.
-//   - ON. Two tables are joined by the first foreign key between them (all columns of a composite
-//     one), else by keys of both that reference the same column, else by a column of the same name
-//     that is the primary key of one of them, else not at all (a cross join).
+//   - ON. Two tables are joined by the first foreign key between them in the order of its columns (a
+//     composite one whole), else by keys of both that reference the same column, else by a column
+//     that is called after the other table or like the key of one of them, else not at all (a
+//     cross join).
 //   - HAVING. Conditions on aggregates that are joined by AND at the top of the where clause.
 //   - GROUP BY, where aggregates mix with plain columns: by the selected key column, where
 //     there is exactly one (a primary key; between joined tables a foreign key, too); else, of exactly
