@@ -56,6 +56,7 @@ var rooms = []room{
 	{path: "parser", may: []string{"asdl", "schema", "grammars", "tabert", "semql", "database", "tranx", "internal"}, tensor: true},
 
 	{path: "spider", may: all},
+	{path: "spider/predict", may: all, tensor: true},
 	{path: "spider/train", may: all, tensor: true},
 	{path: "wtq", may: all},
 	{path: "wtq/train", may: all, tensor: true},

@@ -1,62 +1,17 @@
 package train
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sort"
 
-	"github.com/tabert-workbench/tabert-workbench/database"
 	"github.com/tabert-workbench/tabert-workbench/parser"
-	"github.com/tabert-workbench/tabert-workbench/schema"
 	"github.com/tabert-workbench/tabert-workbench/semql"
 	"github.com/tabert-workbench/tabert-workbench/spider"
 	"github.com/tabert-workbench/tabert-workbench/tranx"
 	"github.com/tabert-workbench/tabert-workbench/tranx/decoder"
 )
-
-// Sources opens databases on demand, each once: with its cells where its file is there,
-// else its schema alone.
-type Sources struct {
-	data *spider.Data
-	open map[string]*parser.Source
-}
-
-// NewSources is for the databases of data.
-func NewSources(data *spider.Data) *Sources {
-	return &Sources{data: data, open: map[string]*parser.Source{}}
-}
-
-// Get is the database of that id.
-func (s *Sources) Get(ctx context.Context, id string) (*parser.Source, error) {
-	if src := s.open[id]; src != nil {
-		return src, nil
-	}
-	db, ok := s.data.Databases[id]
-	if !ok {
-		return nil, fmt.Errorf("no schema of database %q", id)
-	}
-	src := parser.NewSource(db)
-	if s.data.HasFile(id) {
-		read, err := readSource(ctx, s.data.DatabasePath(id), db)
-		if err != nil {
-			return nil, err
-		}
-		src = read
-	}
-	s.open[id] = src
-	return src, nil
-}
-
-func readSource(ctx context.Context, path string, s *schema.Database) (*parser.Source, error) {
-	db, err := database.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	return parser.ReadSource(ctx, db, s)
-}
 
 // item is an example in the decoder's terms.
 type item struct {

@@ -22,6 +22,7 @@ import (
 	"github.com/tabert-workbench/tabert-workbench/internal/torch"
 	"github.com/tabert-workbench/tabert-workbench/parser"
 	"github.com/tabert-workbench/tabert-workbench/spider"
+	"github.com/tabert-workbench/tabert-workbench/spider/predict"
 	"github.com/tabert-workbench/tabert-workbench/tabert"
 	"github.com/tabert-workbench/tabert-workbench/tabert/encoder"
 	"github.com/tabert-workbench/tabert-workbench/tranx/decoder"
@@ -63,7 +64,7 @@ type trainer struct {
 	config  Config
 	options Options
 	data    *spider.Data
-	sources *Sources
+	sources *predict.Sources
 	worker  *torch.Worker
 	model   *parser.Model
 	adam    *torch.Adam
@@ -101,7 +102,7 @@ type Record struct {
 // Run trains until the last step or until ctx ends; then it writes a checkpoint and
 // returns ctx's error.
 func Run(ctx context.Context, data *spider.Data, config Config, o Options) (Result, error) {
-	t := &trainer{config: config, options: o, data: data, sources: NewSources(data), worker: torch.NewWorker()}
+	t := &trainer{config: config, options: o, data: data, sources: predict.NewSources(data), worker: torch.NewWorker()}
 	if t.options.Log == nil {
 		t.options.Log = io.Discard
 	}
