@@ -179,8 +179,9 @@ func (s *scanner) scan(rest string) (lexer.TokenType, int, error) {
 	if strings.IndexByte("()*,.+-/%<>=&|~", c) >= 0 {
 		return tokenOp, 1, nil
 	}
-	// Spider's files and models write "> =" and "! =" now and then; only the first has a
-	// reading in SQL, as two tokens that no rule joins.
+	if c == ';' {
+		return 0, 0, s.fail(s.pos, "more behind a semicolon", "one statement")
+	}
 	r, _ := utf8.DecodeRuneInString(rest)
 	return 0, 0, s.fail(s.pos, fmt.Sprintf("%q", r), "SQL")
 }

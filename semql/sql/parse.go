@@ -34,10 +34,37 @@ func (e *Unsupported) Error() string {
 // *Unsupported.
 func Parse(text string) (*Query, error) {
 	q, err := newReader().parser.ParseString("", text)
-	if err != nil {
-		return nil, refine(err)
+	if err == nil {
+		return q, nil
 	}
-	return q, nil
+	err = refine(err)
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) && syntax.Expected == "" {
+		syntax.Expected = behind(text, syntax)
+	}
+	return nil, err
+}
+
+// behind tells what could have followed the word before an error.
+func behind(text string, e *SyntaxError) string {
+	s := &scanner{text: text, pos: lexer.Position{Line: 1, Column: 1}}
+	last := ""
+	for {
+		tok, err := s.Next()
+		if err != nil || tok.EOF() || tok.Pos.Line > e.Line || tok.Pos.Line == e.Line && tok.Pos.Column >= e.Column {
+			break
+		}
+		last = strings.ToUpper(tok.Value)
+	}
+	switch last {
+	case "", "UNION", "INTERSECT", "EXCEPT":
+		return "SELECT"
+	case "FROM", "JOIN", ",", "(":
+		return "a table"
+	case "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL", "OUTER":
+		return "JOIN"
+	}
+	return "the end of the query"
 }
 
 // reader holds the parser of statements, which expressions need for their subqueries.
@@ -101,11 +128,11 @@ func found(tok *lexer.Token) string {
 }
 
 // expected makes readable what participle prints of its grammar: the names of our structs
-// and tokens become words.
+// and tokens become words. It is empty where participle does not say.
 func expected(message string) string {
 	_, text, ok := strings.Cut(message, "(expected ")
 	if !ok {
-		return "the end of the query"
+		return ""
 	}
 	text = strings.TrimSuffix(text, ")")
 	switch {
