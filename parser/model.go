@@ -263,8 +263,8 @@ func (m *Model) Vectors(b *Batch, flat *ts.Tensor) *ts.Tensor {
 	defer s.Free()
 	n := int64(len(b.index))
 	device := m.Params.Device
-	picked := s.T(flat.MustIndexSelect(0, s.T(torch.Ints(device, b.index, n)), false))
-	weighted := s.T(picked.MustMul(s.T(torch.Floats(device, b.pool.weight, n, 1)), false))
-	zeros := s.T(ts.MustZeros([]int64{int64(b.pool.vectors), int64(m.Config.Encoder.HiddenSize)}, gotch.Float, device))
-	return zeros.MustIndexAdd(0, s.T(torch.Ints(device, b.pool.into, n)), weighted, false)
+	picked := s.T(torch.Rows(flat, s.T(torch.Ints(device, b.index, n))))
+	weighted := s.T(torch.Mul(picked, s.T(torch.Floats(device, b.pool.weight, n, 1))))
+	zeros := s.T(torch.Zeros(device, int64(b.pool.vectors), int64(m.Config.Encoder.HiddenSize)))
+	return torch.AddRows(zeros, s.T(torch.Ints(device, b.pool.into, n)), weighted)
 }

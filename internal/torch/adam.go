@@ -54,7 +54,7 @@ func (a *Adam) Step(p *Params, rate func(name string) (lr, decay float64)) error
 
 func zerosLike(t *ts.Tensor) *ts.Tensor {
 	var z *ts.Tensor
-	NoGrad(func() { z = t.MustZerosLike(false) })
+	NoGrad(func() { z = ZerosLike(t) })
 	return z
 }
 

@@ -161,8 +161,8 @@ func fromPointer(p unsafe.Pointer, shape []int64, kind gotch.DType, width uint, 
 		panic(err)
 	}
 	if device.IsCuda() {
-		moved := t.MustTo(device, true)
-		return moved
+		defer t.MustDrop()
+		return to(t, device)
 	}
 	return t
 }
@@ -208,10 +208,10 @@ func Halfs(device gotch.Device, values []byte, shape ...int64) *ts.Tensor {
 func ToHalfs(t *ts.Tensor) []byte {
 	s := &Scope{}
 	defer s.Free()
-	c := s.T(s.T(s.T(s.T(t.MustDetach(false)).MustTotype(gotch.Half, false)).MustTo(gotch.CPU, false)).MustContiguous(false))
-	values := make([]byte, 2*c.Numel())
+	x := s.T(contiguous(s.T(to(s.T(As(s.T(detach(t)), gotch.Half)), gotch.CPU))))
+	values := make([]byte, 2*x.Numel())
 	if len(values) > 0 {
-		libtch.AtCopyData(libtch.Ctensor(c.Ctensor()), unsafe.Pointer(&values[0]), uint(c.Numel()), 2)
+		libtch.AtCopyData(c(x), unsafe.Pointer(&values[0]), uint(x.Numel()), 2)
 		if err := ts.TorchErr(); err != nil {
 			panic(err)
 		}
@@ -229,13 +229,10 @@ func Bools(device gotch.Device, values []bool, shape ...int64) *ts.Tensor {
 func ToFloats(t *ts.Tensor) []float32 {
 	s := &Scope{}
 	defer s.Free()
-	c := s.T(s.T(s.T(t.MustDetach(false)).MustTo(gotch.CPU, false)).MustContiguous(false))
-	if c.DType() != gotch.Float {
-		c = s.T(c.MustTotype(gotch.Float, false))
-	}
-	values := make([]float32, c.Numel())
+	x := s.T(contiguous(s.T(to(s.T(As(s.T(detach(t)), gotch.Float)), gotch.CPU))))
+	values := make([]float32, x.Numel())
 	if len(values) > 0 {
-		libtch.AtCopyData(libtch.Ctensor(c.Ctensor()), unsafe.Pointer(&values[0]), uint(len(values)), 4)
+		libtch.AtCopyData(c(x), unsafe.Pointer(&values[0]), uint(len(values)), 4)
 		if err := ts.TorchErr(); err != nil {
 			panic(err)
 		}

@@ -492,9 +492,7 @@ func (t *trainer) pass(part []*item, frozen int, weight float64) (loss float64, 
 	if err != nil {
 		return 0, 0, err
 	}
-	scale := ts.FloatScalar(weight)
-	defer scale.MustDrop()
-	weighted := scope.T(mean.MustMulScalar(scale, false))
+	weighted := scope.T(torch.Scale(mean, float32(weight)))
 	if err := weighted.Backward(); err != nil {
 		return 0, 0, err
 	}
@@ -547,7 +545,8 @@ func (t *trainer) encode(b *parser.Batch, part []*item, frozen int) *ts.Tensor {
 	for _, g := range b.Encoder.Groups {
 		end := start + g.B*g.S*width
 		half := torch.Halfs(t.model.Params.Device, all[start:end], int64(g.B), int64(g.S), int64(c.HiddenSize))
-		hidden = append(hidden, half.MustTotype(gotch.Float, true))
+		hidden = append(hidden, torch.As(half, gotch.Float))
+		half.MustDrop()
 		start = end
 	}
 	if frozen == c.HiddenLayers && lower < frozen {

@@ -178,9 +178,9 @@ func (h Hidden) Flat() *ts.Tensor {
 	defer s.Free()
 	parts := make([]*ts.Tensor, len(h))
 	for i, x := range h {
-		parts[i] = s.T(reshape(x, -1, x.MustSize()[2]))
+		parts[i] = s.T(torch.Reshape(x, -1, x.MustSize()[2]))
 	}
-	return concat(parts)
+	return torch.Cat(0, parts...)
 }
 
 // Begin is the output of the embedding layer.

@@ -77,10 +77,10 @@ func (m *Model) get(name string) *ts.Tensor { return m.params.Get(m.prefix + nam
 // Embed is the output of the embedding layer [B S H] for ids and segments [B S].
 func (m *Model) Embed(ids, segments *ts.Tensor, d Dropout) *ts.Tensor {
 	var s torch.Scope
-	words := s.T(embedding(m.get("embeddings.word_embeddings.weight"), ids))
-	types := s.T(embedding(m.get("embeddings.token_type_embeddings.weight"), segments))
-	positions := s.T(first(m.get("embeddings.position_embeddings.weight"), ids.MustSize()[1])) // S H
-	x := s.T(add(s.T(add(words, types)), positions))
+	words := s.T(torch.Embedding(m.get("embeddings.word_embeddings.weight"), ids))
+	types := s.T(torch.Embedding(m.get("embeddings.token_type_embeddings.weight"), segments))
+	positions := s.T(torch.Narrow(m.get("embeddings.position_embeddings.weight"), 0, ids.MustSize()[1])) // S H
+	x := s.T(torch.Add(s.T(torch.Add(words, types)), positions))
 	x = dropout(&s, m.norm(&s, "embeddings.LayerNorm", x), d.Hidden)
 	s.Free(x)
 	return x
@@ -113,33 +113,33 @@ func (m *Model) layer(i int, x, mask *ts.Tensor, d Dropout) *ts.Tensor {
 
 	heads := func(which string) *ts.Tensor { // B A S D
 		y := m.linear(&s, name+"attention.self."+which, x)
-		return s.T(transpose(s.T(reshape(y, b, length, a, h/a)), 1, 2))
+		return s.T(torch.Transpose(s.T(torch.Reshape(y, b, length, a, h/a)), 1, 2))
 	}
-	y := s.T(attention(heads("query"), heads("key"), heads("value"), mask, d.Attention))
-	y = s.T(reshape(s.T(transpose(y, 1, 2)), b, length, h))
+	y := s.T(torch.Attention(heads("query"), heads("key"), heads("value"), mask, d.Attention))
+	y = s.T(torch.Reshape(s.T(torch.Transpose(y, 1, 2)), b, length, h))
 	y = dropout(&s, m.linear(&s, name+"attention.output.dense", y), d.Hidden)
-	y = m.norm(&s, name+"attention.output.LayerNorm", s.T(add(y, x)))
+	y = m.norm(&s, name+"attention.output.LayerNorm", s.T(torch.Add(y, x)))
 
-	z := s.T(gelu(m.linear(&s, name+"intermediate.dense", y)))
+	z := s.T(torch.Gelu(m.linear(&s, name+"intermediate.dense", y)))
 	z = dropout(&s, m.linear(&s, name+"output.dense", z), d.Hidden)
-	z = m.norm(&s, name+"output.LayerNorm", s.T(add(z, y)))
+	z = m.norm(&s, name+"output.LayerNorm", s.T(torch.Add(z, y)))
 	s.Free(z)
 	return z
 }
 
 func (m *Model) linear(s *torch.Scope, name string, x *ts.Tensor) *ts.Tensor {
-	return s.T(linear(x, m.get(name+".weight"), m.get(name+".bias")))
+	return s.T(torch.Linear(x, m.get(name+".weight"), m.get(name+".bias")))
 }
 
 func (m *Model) norm(s *torch.Scope, name string, x *ts.Tensor) *ts.Tensor {
-	return s.T(layerNorm(x, m.get(name+".weight"), m.get(name+".bias"), m.LayerNormEps))
+	return s.T(torch.LayerNorm(x, m.get(name+".weight"), m.get(name+".bias"), m.LayerNormEps))
 }
 
 func dropout(s *torch.Scope, x *ts.Tensor, p float64) *ts.Tensor {
 	if p == 0 {
 		return x
 	}
-	return s.T(drop(x, p))
+	return s.T(torch.Dropout(x, p))
 }
 
 // masked is what padding adds to attention scores: exp of it is 0, and sums with scores stay finite.

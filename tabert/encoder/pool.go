@@ -135,17 +135,17 @@ func (m *Model) Pool(b *Batch, flat *ts.Tensor, how Pooling) Pooled {
 	var s torch.Scope
 	defer s.Free()
 
-	context := s.T(mul(s.T(pick(flat, p.context)), p.contextWeight))
-	columns := s.T(zeros(m.params.Device, p.n*p.c, h))
+	context := s.T(torch.Mul(s.T(torch.Rows(flat, p.context)), p.contextWeight))
+	columns := s.T(torch.Zeros(m.params.Device, p.n*p.c, h))
 	if !p.none {
-		tokens := s.T(mul(s.T(pick(flat, p.tokens)), p.weight))
-		columns = s.T(addAt(columns, p.target, tokens))
+		tokens := s.T(torch.Mul(s.T(torch.Rows(flat, p.tokens)), p.weight))
+		columns = s.T(torch.AddRows(columns, p.target, tokens))
 	}
 	return Pooled{
-		Tables:        pick(flat, p.class),
-		Utterance:     reshape(context, p.n, p.u, h),
+		Tables:        torch.Rows(flat, p.class),
+		Utterance:     torch.Reshape(context, p.n, p.u, h),
 		UtteranceMask: p.contextMask.MustShallowClone(),
-		Columns:       reshape(columns, p.n, p.c, h),
+		Columns:       torch.Reshape(columns, p.n, p.c, h),
 		ColumnsMask:   p.columnsMask.MustShallowClone(),
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/sugarme/gotch"
 	"github.com/sugarme/gotch/ts"
 
 	"github.com/tabert-workbench/tabert-workbench/asdl"
@@ -95,13 +94,13 @@ type run struct {
 func (r *run) p(name string) *ts.Tensor { return r.d.params.Get(r.d.prefix + name) }
 
 func (r *run) linear(x *ts.Tensor, name string) *ts.Tensor {
-	return r.T(ts.MustLinear(x, r.p(name+".weight"), r.p(name+".bias")))
+	return r.T(torch.Linear(x, r.p(name+".weight"), r.p(name+".bias")))
 }
 
 // project is linear without a bias.
 func (r *run) project(x *ts.Tensor, name string) *ts.Tensor {
-	w := r.T(r.p(name+".weight").MustTranspose(0, 1, false))
-	return r.T(x.MustMatmul(w, false))
+	w := r.T(torch.Transpose(r.p(name+".weight"), 0, 1))
+	return r.T(torch.Matmul(x, w))
 }
 
 func (r *run) ints(values []int64, shape ...int64) *ts.Tensor {
@@ -113,20 +112,20 @@ func (r *run) floats(values []float32, shape ...int64) *ts.Tensor {
 }
 
 func (r *run) rows(x *ts.Tensor, index []int64) *ts.Tensor {
-	return r.T(x.MustIndexSelect(0, r.ints(index, int64(len(index))), false))
+	return r.T(torch.Rows(x, r.ints(index, int64(len(index)))))
 }
 
-func (r *run) view(x *ts.Tensor, shape ...int64) *ts.Tensor { return r.T(x.MustReshape(shape, false)) }
+func (r *run) view(x *ts.Tensor, shape ...int64) *ts.Tensor { return r.T(torch.Reshape(x, shape...)) }
 
-func (r *run) add(x, y *ts.Tensor) *ts.Tensor { return r.T(x.MustAdd(y, false)) }
+func (r *run) add(x, y *ts.Tensor) *ts.Tensor { return r.T(torch.Add(x, y)) }
 
-func (r *run) cat(dim int64, parts ...*ts.Tensor) *ts.Tensor { return r.T(ts.MustCat(parts, dim)) }
+func (r *run) cat(dim int64, parts ...*ts.Tensor) *ts.Tensor { return r.T(torch.Cat(dim, parts...)) }
 
 func (r *run) dropout(x *ts.Tensor) *ts.Tensor {
 	if !r.train || r.d.Config.Dropout == 0 {
 		return x
 	}
-	return r.T(ts.MustDropout(x, r.d.Config.Dropout, true))
+	return r.T(torch.Dropout(x, r.d.Config.Dropout))
 }
 
 // withZero appends a row of zeros, which stands for padding.
@@ -260,7 +259,7 @@ func (r *run) bank(vectors *ts.Tensor, memories []*Memory) (*bank, error) {
 	wordIndex := filled(wordAt, int(words))
 	k.wordKey = r.view(r.rows(r.withZero(r.linear(wordVectors, "word")), wordIndex), B, W, state)
 	k.numberKey = r.view(r.rows(r.withZero(r.linear(wordVectors, "number")), wordIndex), B, W, state)
-	k.initial = r.T(r.linear(r.weightedSum(vectors, clsRows, clsExample, clsWeight, B), "initial").MustTanh(false))
+	k.initial = r.T(torch.Tanh(r.linear(r.weightedSum(vectors, clsRows, clsExample, clsWeight, B), "initial")))
 	k.previous = r.cat(0, r.floats(make([]float32, r.d.Config.ActionEmbedding), 1, int64(r.d.Config.ActionEmbedding)),
 		r.project(tableVectors, "previous_table"), r.project(columnVectors, "previous_column"), r.project(wordVectors, "previous_word"))
 	k.tableMask, k.elementMask, k.wordMask = r.floats(tableMask, B, T), r.floats(elementMask, B, E), r.floats(wordMask, B, W)
@@ -312,19 +311,19 @@ func (r *run) linked(vectors *ts.Tensor, list []Element) *ts.Tensor {
 	}
 	link := int64(r.d.Config.LinkEmbedding)
 	feature := func(flags []float32, name string) *ts.Tensor {
-		return r.T(r.floats(flags, n, 1).MustMatmul(r.view(r.p(name+".weight"), 1, link), false))
+		return r.T(torch.Matmul(r.floats(flags, n, 1), r.view(r.p(name+".weight"), 1, link)))
 	}
 	return r.cat(1, r.dropout(r.rows(vectors, index)), feature(flags[:n], "table_match"), feature(flags[n:], "column_match"))
 }
 
 // weightedSum adds weighted rows into n sums: [n Input].
 func (r *run) weightedSum(vectors *ts.Tensor, rows, into []int64, weights []float32, n int64) *ts.Tensor {
-	zeros := r.T(ts.MustZeros([]int64{n, int64(r.d.Input)}, gotch.Float, r.d.params.Device))
+	zeros := r.T(torch.Zeros(r.d.params.Device, n, int64(r.d.Input)))
 	if len(rows) == 0 {
 		return zeros
 	}
-	parts := r.T(r.rows(vectors, rows).MustMul(r.floats(weights, int64(len(weights)), 1), false))
-	return r.T(zeros.MustIndexAdd(0, r.ints(into, int64(len(into))), parts, false))
+	parts := r.T(torch.Mul(r.rows(vectors, rows), r.floats(weights, int64(len(weights)), 1)))
+	return r.T(torch.AddRows(zeros, r.ints(into, int64(len(into))), parts))
 }
 
 // expand repeats the one example of a bank, for n hypotheses over it.
@@ -337,7 +336,7 @@ func (r *run) expand(k *bank, n int64) *bank {
 	for _, t := range []**ts.Tensor{&x.tableKey, &x.tableMask, &x.key, &x.value, &x.elementMask, &x.inTable, &x.tableOf} {
 		size := (*t).MustSize()
 		size[0] = n
-		*t = r.T((*t).MustExpand(size, false, false))
+		*t = r.T(torch.Expand(*t, size...))
 	}
 	return &x
 }
@@ -346,18 +345,18 @@ func (r *run) expand(k *bank, n int64) *bank {
 // in each table one over its utterance tokens and columns. query [B state] → context
 // [B state]; also the weight of each element [B E], which sums to 1.
 func (r *run) attend(k *bank, query *ts.Tensor) (context, weights *ts.Tensor) {
-	q := r.T(query.MustUnsqueeze(2, false))
-	tableLog := r.logSoftmax(r.add(r.T(r.T(k.tableKey.MustBmm(q, false)).MustSqueezeDim(2, false)), k.tableMask))
-	score := r.add(r.T(r.T(k.key.MustBmm(q, false)).MustSqueezeDim(2, false)), k.elementMask)                   // [B E]
-	inEach := r.T(r.add(r.T(score.MustUnsqueeze(1, false)), k.inTable).MustLogsumexp([]int64{2}, false, false)) // [B T]
-	scale := r.T(r.T(tableLog.MustSub(inEach, false)).MustGather(1, k.tableOf, false, false))                   // [B E]
-	weights = r.T(r.add(score, scale).MustExp(false))
-	context = r.T(r.T(r.T(weights.MustUnsqueeze(1, false)).MustBmm(k.value, false)).MustSqueezeDim(1, false))
+	q := r.T(torch.Unsqueeze(query, 2))
+	tableLog := r.logSoftmax(r.add(r.T(torch.Squeeze(r.T(torch.Bmm(k.tableKey, q)), 2)), k.tableMask))
+	score := r.add(r.T(torch.Squeeze(r.T(torch.Bmm(k.key, q)), 2)), k.elementMask)      // [B E]
+	inEach := r.T(torch.LogSumExp(r.add(r.T(torch.Unsqueeze(score, 1)), k.inTable), 2)) // [B T]
+	scale := r.T(torch.Gather(r.T(torch.Sub(tableLog, inEach)), 1, k.tableOf))          // [B E]
+	weights = r.T(torch.Exp(r.add(score, scale)))
+	context = r.T(torch.Squeeze(r.T(torch.Bmm(r.T(torch.Unsqueeze(weights, 1)), k.value)), 1))
 	return context, weights
 }
 
 func (r *run) logSoftmax(x *ts.Tensor) *ts.Tensor {
-	return r.T(x.MustLogSoftmax(-1, gotch.Float, false))
+	return r.T(torch.LogSoftmax(x))
 }
 
 // step takes the LSTM from state t−1 to t. pre is what does not depend on the state:
@@ -366,7 +365,7 @@ func (r *run) logSoftmax(x *ts.Tensor) *ts.Tensor {
 func (r *run) step(k *bank, pre, parent, h, c *ts.Tensor) (h1, c1, weights *ts.Tensor) {
 	context, weights := r.attend(k, h)
 	x := r.cat(1, pre, r.dropout(context), parent)
-	h1, c1 = ts.MustLstmCell(x, []*ts.Tensor{h, c}, r.p("lstm.weight_ih"), r.p("lstm.weight_hh"), r.p("lstm.bias_ih"), r.p("lstm.bias_hh"))
+	h1, c1 = torch.LSTMCell(x, h, c, r.p("lstm.weight_ih"), r.p("lstm.weight_hh"), r.p("lstm.bias_ih"), r.p("lstm.bias_hh"))
 	return r.T(h1), r.T(c1), weights
 }
 
@@ -398,15 +397,15 @@ func (r *run) pre(k *bank, list []inputs) *ts.Tensor {
 // [n state], among those that legal (0 or never, row-major) allows.
 func (r *run) productions(states *ts.Tensor, legal []float32) *ts.Tensor {
 	a := int64(r.d.acts.productions())
-	query := r.T(r.linear(states, "production").MustTanh(false))
-	embeddings := r.T(r.p("action_embedding.weight").MustNarrow(0, 0, a, false))
-	logits := r.T(ts.MustLinear(query, embeddings, r.p("production_bias")))
+	query := r.T(torch.Tanh(r.linear(states, "production")))
+	embeddings := r.T(torch.Narrow(r.p("action_embedding.weight"), 0, a))
+	logits := r.T(torch.Linear(query, embeddings, r.p("production_bias")))
 	return r.logSoftmax(r.add(logits, r.floats(legal, states.MustSize()[0], a)))
 }
 
 // dot is keys [n m state] · states [n state] → [n m].
 func (r *run) dot(keys, states *ts.Tensor) *ts.Tensor {
-	return r.T(r.T(keys.MustBmm(r.T(states.MustUnsqueeze(2, false)), false)).MustSqueezeDim(2, false))
+	return r.T(torch.Squeeze(r.T(torch.Bmm(keys, r.T(torch.Unsqueeze(states, 2)))), 2))
 }
 
 // tables are log-probabilities [n T] of the tables of each state's example.

@@ -3,7 +3,6 @@ package decoder
 import (
 	"fmt"
 
-	"github.com/sugarme/gotch"
 	"github.com/sugarme/gotch/ts"
 
 	"github.com/tabert-workbench/tabert-workbench/internal/torch"
@@ -255,12 +254,12 @@ func (d *Decoder) Loss(scope *torch.Scope, vectors *ts.Tensor, batch []Example, 
 	states := r.recur(k, list, parents, S)
 	states = r.dropout(states)
 	var parts []*ts.Tensor
-	sum := func(x *ts.Tensor) { parts = append(parts, r.T(x.MustSum(gotch.Float, false))) }
+	sum := func(x *ts.Tensor) { parts = append(parts, r.T(torch.Sum(x))) }
 	pick := func(log *ts.Tensor, choice []int64) {
-		sum(r.T(log.MustGather(1, r.ints(choice, int64(len(choice)), 1), false, false)))
+		sum(r.T(torch.Gather(log, 1, r.ints(choice, int64(len(choice)), 1))))
 	}
 	fitting := func(log *ts.Tensor, fits []float32) {
-		sum(r.T(r.add(log, r.floats(fits, log.MustSize()...)).MustLogsumexp([]int64{1}, false, false)))
+		sum(r.T(torch.LogSumExp(r.add(log, r.floats(fits, log.MustSize()...)), 1)))
 	}
 	if len(production.states) > 0 {
 		pick(r.productions(r.rows(states, production.states), production.mask), production.choice)
@@ -280,10 +279,8 @@ func (d *Decoder) Loss(scope *torch.Scope, vectors *ts.Tensor, batch []Example, 
 	if len(parts) == 0 {
 		return nil, count, fmt.Errorf("a batch of %d examples without any action to learn", B)
 	}
-	total := r.T(r.T(ts.MustStack(parts, 0)).MustSum(gotch.Float, false))
-	scale := ts.FloatScalar(-float64(B))
-	defer scale.MustDrop()
-	return r.T(total.MustDivScalar(scale, false)), count, nil
+	total := r.T(torch.Sum(r.T(torch.Stack(parts...))))
+	return r.T(torch.Scale(total, -1/float32(B))), count, nil
 }
 
 // producible tells for each step whether its token or integer belongs to a value that the
@@ -326,10 +323,10 @@ func (r *run) recur(k *bank, list []inputs, parents []int64, S int) *ts.Tensor {
 	B := int(k.b)
 	pre := r.pre(k, list)
 	h := k.initial
-	c := r.T(h.MustZerosLike(false))
+	c := r.T(torch.ZerosLike(h))
 	states := []*ts.Tensor{h}
 	for t := range S {
-		at := r.T(pre.MustNarrow(0, int64(t*B), int64(B), false))
+		at := r.T(torch.Narrow(pre, int64(t*B), int64(B)))
 		// Parent states lie anywhere before: gather from those that this step refers to.
 		parent := r.parent(states, parents[t*B:(t+1)*B], B)
 		h, c, _ = r.step(k, at, parent, h, c)
