@@ -142,7 +142,7 @@ func (t *translator) selectStatement(core *sql.Core, outer *scope, names []*sql.
 	}
 	var columns []*asdl.Tree
 	for _, c := range s.Columns {
-		x, err := t.expr(c.Expr, sc)
+		x, err := t.result(c.Expr, sc)
 		if err != nil {
 			return nil, err
 		}
@@ -185,6 +185,14 @@ func (t *translator) selectStatement(core *sql.Core, outer *scope, names []*sql.
 	}
 	t.normalise(statement, sc, from.equal)
 	return statement, nil
+}
+
+// result translates an entry of the select list.
+func (t *translator) result(x sql.Expr, sc *scope) (*asdl.Tree, error) {
+	if star, ok := x.(*sql.Star); ok {
+		return t.star(star, sc)
+	}
+	return t.expr(x, sc)
 }
 
 // integer is a literal number of rows.
@@ -368,7 +376,7 @@ func (t *translator) alias(c *sql.Column, sc *scope) (*asdl.Tree, error) {
 		if r.As != "" && strings.EqualFold(string(r.As), c.Name) {
 			sc.inAlias = true
 			defer func() { sc.inAlias = false }()
-			return t.expr(r.Expr, sc)
+			return t.result(r.Expr, sc)
 		}
 	}
 	return nil, nil
@@ -455,7 +463,7 @@ func (t *translator) expr(x sql.Expr, sc *scope) (*asdl.Tree, error) {
 	case *sql.Column:
 		return t.resolve(x, sc)
 	case *sql.Star:
-		return t.star(x, sc)
+		return nil, &Inexpressible{"* in an expression"}
 	case *sql.Number:
 		return t.literal(x.Text), nil
 	case *sql.String:
@@ -606,16 +614,27 @@ func (t *translator) call(x *sql.Call, sc *scope) (*asdl.Tree, error) {
 	if len(x.Args) != 1 {
 		return nil, &Inexpressible{strings.ToUpper(x.Name) + " of other than one argument"}
 	}
-	var value *asdl.Tree
-	if _, constant := x.Args[0].(*sql.Number); constant && op == "Count" && !x.Distinct {
-		value = t.rows()
-	} else {
-		var err error
-		if value, err = t.expr(x.Args[0], sc); err != nil {
-			return nil, err
-		}
+	value, err := t.argument(op, x, sc)
+	if err != nil {
+		return nil, err
 	}
 	return t.node("AggregateExpr", asdl.Trees(t.node(op)), asdl.Trees(value), asdl.Trees(t.distinct(x.Distinct))), nil
+}
+
+// argument translates what is aggregated. COUNT(1) counts rows, too.
+func (t *translator) argument(op string, x *sql.Call, sc *scope) (*asdl.Tree, error) {
+	switch arg := x.Args[0].(type) {
+	case *sql.Number:
+		if op == "Count" && !x.Distinct && len(sc.sources) > 0 {
+			return t.rows(), nil
+		}
+	case *sql.Star:
+		if op != "Count" || x.Distinct {
+			return nil, &Inexpressible{"* in " + strings.ToUpper(x.Name)}
+		}
+		return t.star(arg, sc)
+	}
+	return t.expr(x.Args[0], sc)
 }
 
 // unplaced is the table of a "*" until normalise has seen all of FROM.

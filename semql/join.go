@@ -20,16 +20,19 @@ type edge struct {
 // graph is a database's tables with the keys between them.
 type graph struct {
 	db        *schema.Database
-	keys      []schema.ForeignKey // in the order of the columns that they lead from
-	neighbors [][]int             // by table, ascending: the tables that a foreign key leads to or from
+	keys      [][]schema.ForeignKey // by the table that they lead from, in the order of its columns
+	neighbors [][]int               // by table, ascending: the tables that a foreign key leads to or from
 }
 
 // newGraph links tables along foreign keys, those of a table to itself aside.
 func newGraph(db *schema.Database) *graph {
-	g := &graph{db: db, keys: slices.Clone(db.ForeignKeys), neighbors: make([][]int, len(db.Tables))}
-	slices.SortStableFunc(g.keys, func(a, b schema.ForeignKey) int {
-		return cmp.Or(a.From.Table-b.From.Table, a.From.Column-b.From.Column)
-	})
+	g := &graph{db: db, keys: make([][]schema.ForeignKey, len(db.Tables)), neighbors: make([][]int, len(db.Tables))}
+	for _, k := range db.ForeignKeys {
+		g.keys[k.From.Table] = append(g.keys[k.From.Table], k)
+	}
+	for _, keys := range g.keys {
+		slices.SortStableFunc(keys, func(a, b schema.ForeignKey) int { return a.From.Column - b.From.Column })
+	}
 	for _, k := range db.ForeignKeys {
 		g.link(k.From.Table, k.To.Table)
 	}
@@ -135,12 +138,26 @@ func (g *graph) steiner(terminals []int) []int {
 	if len(terminals) > maxExact {
 		return g.shortestPaths(terminals)
 	}
-	n := len(g.neighbors)
+	vertices := g.between(terminals)
+	n := len(vertices)
 	const unreached = 1 << 20
 	type origin struct{ mask, via int } // mask > 0: two trees joined here; else the neighbour it grew from
 	full := 1<<(len(terminals)-1) - 1   // the last terminal is where the tree is read off
 	cost := make([][]int, full+1)
 	from := make([][]origin, full+1)
+	position := make(map[int]int, n)
+	for v, t := range vertices {
+		position[t] = v
+	}
+	neighbors := make([][]int, n)
+	for v, t := range vertices {
+		for _, u := range g.neighbors[t] {
+			if w, ok := position[u]; ok {
+				neighbors[v] = append(neighbors[v], w)
+			}
+		}
+	}
+	buckets := make([][]int, n+1)
 	for mask := 1; mask <= full; mask++ {
 		cost[mask], from[mask] = make([]int, n), make([]origin, n)
 		for v := range cost[mask] {
@@ -148,7 +165,7 @@ func (g *graph) steiner(terminals []int) []int {
 			from[mask][v] = origin{via: -1}
 		}
 		if bits.OnesCount(uint(mask)) == 1 {
-			cost[mask][terminals[bits.TrailingZeros(uint(mask))]] = 0
+			cost[mask][position[terminals[bits.TrailingZeros(uint(mask))]]] = 0
 		}
 		for sub := (mask - 1) & mask; sub > mask-sub; sub = (sub - 1) & mask {
 			for v := 0; v < n; v++ {
@@ -158,7 +175,9 @@ func (g *graph) steiner(terminals []int) []int {
 			}
 		}
 		// Unit weights: tables settle in order of cost, so a bucket for each cost is enough.
-		buckets := make([][]int, n+1)
+		for c := range buckets {
+			buckets[c] = buckets[c][:0]
+		}
 		for v, c := range cost[mask] {
 			if c <= n {
 				buckets[c] = append(buckets[c], v)
@@ -170,7 +189,7 @@ func (g *graph) steiner(terminals []int) []int {
 				if cost[mask][v] != c {
 					continue
 				}
-				for _, w := range g.neighbors[v] {
+				for _, w := range neighbors[v] {
 					if c+1 < cost[mask][w] {
 						cost[mask][w], from[mask][w] = c+1, origin{via: v}
 						buckets[c+1] = append(buckets[c+1], w)
@@ -182,7 +201,7 @@ func (g *graph) steiner(terminals []int) []int {
 	var set []int
 	var collect func(mask, v int)
 	collect = func(mask, v int) {
-		set = insert(set, v)
+		set = insert(set, vertices[v])
 		switch o := from[mask][v]; {
 		case o.mask > 0:
 			collect(o.mask, v)
@@ -191,8 +210,47 @@ func (g *graph) steiner(terminals []int) []int {
 			collect(mask, o.via)
 		}
 	}
-	collect(full, terminals[len(terminals)-1])
+	collect(full, position[terminals[len(terminals)-1]])
 	return set
+}
+
+// between are the tables that a way between terminals may lead over, in schema order: all but
+// those that hang on the rest by one key, again and again.
+func (g *graph) between(terminals []int) []int {
+	degree := make([]int, len(g.neighbors))
+	var ends []int
+	drop := func(t int) {
+		if degree[t] <= 1 && !slices.Contains(terminals, t) {
+			ends = append(ends, t)
+		}
+	}
+	for t, n := range g.neighbors {
+		degree[t] = len(n)
+	}
+	for t := range degree {
+		drop(t)
+	}
+	gone := make([]bool, len(degree))
+	for len(ends) > 0 {
+		t := ends[len(ends)-1]
+		ends = ends[:len(ends)-1]
+		if gone[t] {
+			continue
+		}
+		gone[t] = true
+		for _, n := range g.neighbors[t] {
+			if degree[n]--; !gone[n] {
+				drop(n)
+			}
+		}
+	}
+	var kept []int
+	for t := range gone {
+		if !gone[t] {
+			kept = append(kept, t)
+		}
+	}
+	return kept
 }
 
 // shortestPaths links terminals one after the other to what is linked already.
@@ -291,19 +349,21 @@ func (g *graph) spanning(tables []int) [][2]int {
 
 // child is that of two tables which references the other.
 func (g *graph) child(a, b int) int {
-	for _, k := range g.keys {
-		if k.From.Table == b && k.To.Table == a {
-			return b
-		}
+	if g.references(b, a) {
+		return b
 	}
 	return a
+}
+
+func (g *graph) references(from, to int) bool {
+	return slices.ContainsFunc(g.keys[from], func(k schema.ForeignKey) bool { return k.To.Table == to })
 }
 
 // referenced counts the tables that a table references, among the given ones.
 func (g *graph) referenced(table int, tables []int) int {
 	n := 0
 	for _, t := range tables {
-		if t != table && slices.ContainsFunc(g.keys, func(k schema.ForeignKey) bool { return k.From.Table == table && k.To.Table == t }) {
+		if t != table && g.references(table, t) {
 			n++
 		}
 	}
@@ -329,12 +389,9 @@ func (g *graph) pairs(a, b int) [][2]schema.Ref {
 
 // sharedPairs is the first column of either table that references the same column of a third.
 func (g *graph) sharedPairs(a, b int) [][2]schema.Ref {
-	for _, k := range g.keys {
-		if k.From.Table != a {
-			continue
-		}
-		for _, l := range g.keys {
-			if l.From.Table == b && l.To == k.To {
+	for _, k := range g.keys[a] {
+		for _, l := range g.keys[b] {
+			if l.To == k.To {
 				return [][2]schema.Ref{{k.From, l.From}}
 			}
 		}
@@ -347,20 +404,22 @@ func (g *graph) sharedPairs(a, b int) [][2]schema.Ref {
 func (g *graph) keyPairs(a, b int) [][2]schema.Ref {
 	var first *schema.ForeignKey
 	var pairs [][2]schema.Ref
-	for i := range g.keys {
-		k := &g.keys[i]
-		if !(k.From.Table == a && k.To.Table == b || k.From.Table == b && k.To.Table == a) {
-			continue
-		}
-		if first == nil {
-			first = k
-		} else if !g.composite(first, k, pairs) {
-			continue
-		}
-		if k.From.Table == a {
-			pairs = append(pairs, [2]schema.Ref{k.From, k.To})
-		} else {
-			pairs = append(pairs, [2]schema.Ref{k.To, k.From})
+	for _, table := range [2]int{min(a, b), max(a, b)} {
+		for i := range g.keys[table] {
+			k := &g.keys[table][i]
+			if k.To.Table != a+b-table {
+				continue
+			}
+			if first == nil {
+				first = k
+			} else if !g.composite(first, k, pairs) {
+				continue
+			}
+			if k.From.Table == a {
+				pairs = append(pairs, [2]schema.Ref{k.From, k.To})
+			} else {
+				pairs = append(pairs, [2]schema.Ref{k.To, k.From})
+			}
 		}
 	}
 	return pairs

@@ -36,7 +36,7 @@ func (t *translator) normalise(statement *asdl.Tree, sc *scope, equal [][2]asdl.
 // FROM references.
 func (t *translator) rowsTable(from []int) int {
 	for _, table := range from {
-		referenced := slices.ContainsFunc(from, func(other int) bool { return other != table && t.references(other, table) })
+		referenced := slices.ContainsFunc(from, func(other int) bool { return other != table && t.graph.references(other, table) })
 		if !referenced {
 			return table
 		}
@@ -45,15 +45,6 @@ func (t *translator) rowsTable(from []int) int {
 		return from[0]
 	}
 	return 0
-}
-
-func (t *translator) references(from, to int) bool {
-	for _, k := range t.db.ForeignKeys {
-		if k.From.Table == from && k.To.Table == to {
-			return true
-		}
-	}
-	return false
 }
 
 // takeReferenced replaces columns by the key column that the join sets them equal to.

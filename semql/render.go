@@ -311,12 +311,7 @@ func (r *renderer) referencedKey(plain []schema.Ref, tables []int) (schema.Ref, 
 	if len(key) != 1 {
 		return schema.Ref{}, false
 	}
-	for _, k := range r.db.ForeignKeys {
-		if k.From.Table == other && k.To.Table == table {
-			return schema.Ref{Table: table, Column: key[0]}, true
-		}
-	}
-	return schema.Ref{}, false
+	return schema.Ref{Table: table, Column: key[0]}, r.graph.references(other, table)
 }
 
 func (r *renderer) orderBy(o *asdl.Tree, c *clause) ([]*sql.OrderTerm, error) {

@@ -1,0 +1,1 @@
+SELECT name FROM teacher WHERE 1000 < salary

@@ -1,0 +1,1 @@
+SELECT name FROM teacher WHERE salary > 1000

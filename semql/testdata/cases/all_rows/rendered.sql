@@ -1,0 +1,1 @@
+SELECT * FROM student WHERE age >= 18

@@ -1,0 +1,1 @@
+SELECT * FROM student AS s JOIN teacher AS t ON s.advisor = t.id

@@ -1,0 +1,1 @@
+SELECT max(age) - min(age), (age + 1) * 2 FROM student GROUP BY age

@@ -1,0 +1,1 @@
+SELECT name FROM student WHERE age NOT BETWEEN 18 AND 21 OR name BETWEEN 'A' AND 'C'

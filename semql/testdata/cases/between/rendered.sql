@@ -1,0 +1,1 @@
+SELECT name FROM student WHERE name BETWEEN 'A' AND 'C' OR age NOT BETWEEN 18 AND 21

@@ -1,0 +1,1 @@
+SELECT CASE WHEN age > 1 THEN 2 END FROM student

@@ -1,0 +1,1 @@
+SELECT student.salary FROM student

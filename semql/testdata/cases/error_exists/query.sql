@@ -1,0 +1,1 @@
+SELECT name FROM teacher WHERE EXISTS (SELECT name FROM student)

@@ -1,0 +1,1 @@
+SELECT name FROM student LIMIT 3 OFFSET 2

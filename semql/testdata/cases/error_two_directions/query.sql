@@ -1,0 +1,1 @@
+SELECT name FROM student ORDER BY age DESC, name ASC

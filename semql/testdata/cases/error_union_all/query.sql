@@ -1,0 +1,1 @@
+SELECT name FROM student UNION ALL SELECT name FROM teacher

@@ -1,0 +1,1 @@
+SELECT name FROM student GROUP BY name ORDER BY count(*) DESC LIMIT 1

@@ -1,0 +1,1 @@
+SELECT count(*) FROM student GROUP BY age ORDER BY age

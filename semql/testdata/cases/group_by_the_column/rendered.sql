@@ -1,0 +1,1 @@
+SELECT age, count(*) FROM student GROUP BY age

@@ -1,0 +1,1 @@
+SELECT t.name, count(*) FROM teacher t JOIN student s ON t.id = s.advisor GROUP BY s.advisor

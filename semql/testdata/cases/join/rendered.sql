@@ -1,0 +1,1 @@
+SELECT T1.name, T2.name FROM student AS T1 JOIN teacher AS T2 ON T1.advisor = T2.id WHERE T2.salary > 1000

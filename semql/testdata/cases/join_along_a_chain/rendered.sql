@@ -1,0 +1,1 @@
+SELECT T1.name FROM teacher AS T1 JOIN student AS T2 ON T1.id = T2.advisor JOIN takes AS T3 ON T2.stu_id = T3.student JOIN course AS T4 ON T3.dept = T4.dept AND T3.number = T4.number WHERE T4.title = 'x'

@@ -1,0 +1,1 @@
+SELECT title FROM takes JOIN course USING (dept, number) WHERE grade = 1

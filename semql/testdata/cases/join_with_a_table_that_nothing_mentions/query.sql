@@ -1,0 +1,1 @@
+SELECT s.name FROM student s JOIN takes k ON s.stu_id = k.student

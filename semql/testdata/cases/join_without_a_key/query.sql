@@ -1,0 +1,1 @@
+SELECT name, rain FROM teacher JOIN weather

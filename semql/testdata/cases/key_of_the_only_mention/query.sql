@@ -1,0 +1,1 @@
+SELECT k.student FROM takes k JOIN student s ON k.student = s.stu_id WHERE s.age = 20

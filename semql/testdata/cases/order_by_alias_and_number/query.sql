@@ -1,0 +1,1 @@
+SELECT age AS years, name FROM student ORDER BY years, 2

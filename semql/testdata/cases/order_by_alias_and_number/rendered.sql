@@ -1,0 +1,1 @@
+SELECT age, name FROM student ORDER BY age, name

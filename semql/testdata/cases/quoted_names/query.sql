@@ -1,0 +1,1 @@
+SELECT `Home Town`, [school_year] FROM 'student' WHERE "Home Town" = "Mill Valley"

@@ -1,0 +1,1 @@
+SELECT name FROM student EXCEPT SELECT name FROM teacher UNION SELECT name FROM team ORDER BY name LIMIT 3

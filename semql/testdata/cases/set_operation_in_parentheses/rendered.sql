@@ -1,0 +1,1 @@
+SELECT name FROM student INTERSECT SELECT name FROM teacher

@@ -1,0 +1,1 @@
+SELECT name FROM student ORDER BY age LIMIT 3 INTERSECT SELECT name FROM teacher ORDER BY salary LIMIT 2

@@ -1,0 +1,1 @@
+SELECT name FROM teacher WHERE id NOT IN (SELECT advisor FROM student)

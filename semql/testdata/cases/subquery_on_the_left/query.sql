@@ -1,0 +1,1 @@
+SELECT name FROM student WHERE (SELECT avg(age) FROM student) <= age

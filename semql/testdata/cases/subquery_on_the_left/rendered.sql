@@ -1,0 +1,1 @@
+SELECT name FROM student WHERE age >= (SELECT avg(age) FROM student)
