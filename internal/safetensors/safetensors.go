@@ -37,6 +37,9 @@ var sizes = map[DType]int{F64: 8, F32: 4, F16: 2, BF16: 2, I64: 8, I32: 4, I8: 1
 // maxHeader bounds the header, as the reference implementation does.
 const maxHeader = 100 << 20
 
+// maxElements bounds an array, so that no size in bytes overflows.
+const maxElements = 1 << 50
+
 // Array is an array in row-major order. Data holds little-endian elements.
 type Array struct {
 	DType DType
@@ -143,6 +146,7 @@ func read(r io.Reader, size int64) (map[string]Array, map[string]string, error) 
 		return nil, nil, fmt.Errorf("cut off: %w", err)
 	}
 	arrays := make(map[string]Array, len(raw))
+	left := int64(len(body))
 	for name, m := range raw {
 		var e entry
 		if err := json.Unmarshal(m, &e); err != nil {
@@ -150,22 +154,34 @@ func read(r io.Reader, size int64) (map[string]Array, map[string]string, error) 
 		}
 		width, ok := sizes[e.DType]
 		if !ok {
+			if e.DType == "" {
+				e.DType = `""`
+			}
 			return nil, nil, fmt.Errorf("%q has the type %s, which is not supported", name, e.DType)
 		}
 		from, to := e.Offsets[0], e.Offsets[1]
-		if from < 0 || to < from || to > int64(len(body)) {
+		if from < 0 || to < from {
+			return nil, nil, fmt.Errorf("%q lies at bytes %d to %d of the data", name, from, to)
+		}
+		if to > int64(len(body)) {
 			return nil, nil, fmt.Errorf("cut off: %q ends at byte %d of the data, the file has %d", name, to, len(body))
 		}
-		a := Array{DType: e.DType, Shape: e.Shape, Data: body[from:to:to]}
+		most := int64(maxElements) // a dimension of 0 counts as 1: the others of an empty array must not overflow, either
 		for _, d := range e.Shape {
-			if d < 0 || d > 1<<40 {
+			if d < 0 || d > most {
 				return nil, nil, fmt.Errorf("%q has the shape %v", name, e.Shape)
 			}
+			most /= max(d, 1)
 		}
+		a := Array{DType: e.DType, Shape: e.Shape, Data: body[from:to:to]}
 		if int64(a.Elements())*int64(width) != to-from {
 			return nil, nil, fmt.Errorf("%q: %d bytes for shape %v of %s", name, to-from, e.Shape, e.DType)
 		}
+		left -= to - from
 		arrays[name] = a
+	}
+	if left > 0 {
+		return nil, nil, fmt.Errorf("%d bytes of the data belong to no array", left)
 	}
 	return arrays, meta, nil
 }
