@@ -42,7 +42,7 @@ type grammar struct {
 	Model     string `placeholder:"DIR" predictor:"dir" help:"Trained model that answers."`
 	Gold      string `placeholder:"FILE" predictor:"file" help:"Gold queries to score against, lines of SQL<TAB>db_id."`
 	Pred      string `placeholder:"FILE" predictor:"file" help:"Predictions to score, a query a line in the order of --gold."`
-	Data      string `required:"" placeholder:"DIR" predictor:"dir" help:"Folder of Spider's public release."`
+	Data      string `placeholder:"DIR" predictor:"dir" help:"Folder of Spider's public release."`
 	Tables    string `placeholder:"FILE" predictor:"file" help:"File like tables.json (default: the one in --data)."`
 	Databases string `placeholder:"DIR" predictor:"dir" help:"Folder like database, with <db_id>/<db_id>.sqlite (default: the one in --data)."`
 	Split     string `placeholder:"SPLIT" predictor:"file" help:"Questions to answer: train, others, dev, test, or a JSON file like dev.json (default: dev)."`
@@ -93,10 +93,16 @@ func (g *grammar) check() error {
 		if g.Gold != "" || g.Pred != "" {
 			return cli.Usagef("--model answers the questions of --split; it does not go with --gold and --pred")
 		}
+		if g.Data == "" {
+			return cli.Usagef("--data is missing: the folder of Spider's public release")
+		}
 		return nil
 	}
 	if g.Gold == "" || g.Pred == "" {
 		return cli.Usagef("expected either --model, or both --gold and --pred (%s --help shows the usage)", name)
+	}
+	if g.Data == "" && g.Tables == "" {
+		return cli.Usagef("--data or --tables is missing: the schemas of the databases")
 	}
 	for _, f := range []struct {
 		flag string
