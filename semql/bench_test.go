@@ -3,14 +3,16 @@ package semql_test
 import (
 	"testing"
 
+	"github.com/tabert-workbench/tabert-workbench/internal/testdata"
 	"github.com/tabert-workbench/tabert-workbench/semql"
 )
 
 // BenchmarkRoundTrip takes the queries of Spider's dev set from SQL to a tree and back.
 func BenchmarkRoundTrip(b *testing.B) {
-	dbs := spiderSchemas(b)
+	dir := testdata.SpiderDir(b)
+	dbs := spiderSchemas(b, dir)
 	g := figure(b)
-	queries := spiderSplit(b, "dev")
+	queries := spiderSplit(b, dir, "dev")
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {

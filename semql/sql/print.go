@@ -8,6 +8,9 @@ var reserved = wordSet(`ADD ALL ALTER AND AS AUTOINCREMENT BETWEEN CASE CHECK CO
 	INSERT INTERSECT INTO IS ISNULL JOIN LIMIT NOT NOTHING NOTNULL NULL ON OR ORDER PRIMARY REFERENCES
 	RETURNING SELECT SET TABLE THEN TO TRANSACTION UNION UNIQUE UPDATE USING VALUES WHEN WHERE`)
 
+// values are words that are no column where they stand alone, but may be a table's name.
+var values = wordSet(`CAST CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP RAISE`)
+
 // QuoteName is a name as SQL needs it: bare where it can be, else in double quotes.
 func QuoteName(name string) string {
 	if isBare(name) {
@@ -295,8 +298,8 @@ func (p *printer) column(c *Column) {
 	if c.Table != "" {
 		p.write(QuoteName(c.Table), ".")
 	}
-	if c.DoubleQuoted {
-		// Without a column of this name it is a text, and without its quotes it would not be.
+	if c.DoubleQuoted || c.Table == "" && values[strings.ToUpper(c.Name)] {
+		// Without a column of this name what is in double quotes is a text, and stays one.
 		p.write(`"`, strings.ReplaceAll(c.Name, `"`, `""`), `"`)
 		return
 	}
