@@ -17,7 +17,7 @@ import (
 func Render(t *asdl.Tree, db *schema.Database) (string, error) {
 	q, err := render(t, db)
 	if err != nil {
-		return "", fmt.Errorf("semql: rendering for database %q: %w", db.ID, err)
+		return "", fmt.Errorf("rendering for database %q: %w", db.ID, err)
 	}
 	return q.String(), nil
 }

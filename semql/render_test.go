@@ -32,7 +32,7 @@ func TestRenderErrors(t *testing.T) {
 		{`(SelectStatement None [(AllRows #0)] (CompareExpr Equal (Literal "1") (SelectStatement None [(ColumnReference #8.0)] - - - [] -)) - - [] -)`, "table 8 of 8"},
 	} {
 		got, err := semql.Render(parseTree(t, tt.sexpr), db)
-		want := `semql: rendering for database "school": ` + tt.want
+		want := `rendering for database "school": ` + tt.want
 		if err == nil || err.Error() != want {
 			t.Errorf("%s:\n%q, %v, want\n%s", tt.sexpr, got, err, want)
 		}
