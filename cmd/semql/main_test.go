@@ -85,7 +85,7 @@ func TestRoundtrip(t *testing.T) {
 	for _, line := range lines {
 		var r struct {
 			Split, Gold, Sexpr, Rendered, Reason string
-			Exact, Same                                bool
+			Exact, Same                          bool
 		}
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
