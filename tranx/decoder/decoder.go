@@ -226,6 +226,11 @@ func (r *run) bank(vectors *ts.Tensor, memories []*Memory) (*bank, error) {
 					at++
 				}
 			}
+			if len(entry.Utterance)+len(entry.Columns) == 0 {
+				// No element refers to this table, but padding refers to the first one: its sum must be no
+				// smaller than that of padding.
+				clear(inTable[(int64(b)*T+int64(i))*E : (int64(b)*T+int64(i)+1)*E])
+			}
 		}
 		k.firstWord = append(k.firstWord, words)
 		for i, w := range m.Words {

@@ -173,6 +173,9 @@ func (d *Decoder) Loss(scope *torch.Scope, vectors *ts.Tensor, batch []Example, 
 		steps = max(steps, len(x.Actions))
 	}
 	var count Count
+	if steps == 0 {
+		return nil, count, fmt.Errorf("a batch of %d examples without any action to learn", len(batch))
+	}
 	k, err := r.bank(vectors, memories)
 	if err != nil {
 		return nil, count, err
@@ -225,6 +228,9 @@ func (d *Decoder) Loss(scope *torch.Scope, vectors *ts.Tensor, batch []Example, 
 				table.choice = append(table.choice, int64(i))
 				count.Actions++
 				if action.Kind == tranx.SelectColumn {
+					if n := len(x.Memory.Tables[i].Columns); action.Column < 0 || action.Column >= n {
+						return nil, count, fmt.Errorf("example %d of the batch, action %d: column %d of %d of table %d", b, t, action.Column, n, action.Table)
+					}
 					column.add(at, b)
 					column.tableRow = append(column.tableRow, k.tableStart[b]+int64(i))
 					column.choice = append(column.choice, int64(action.Column))
