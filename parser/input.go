@@ -268,8 +268,8 @@ func (m *Model) memory(in *Input, sequence int, p *pooling) *decoder.Memory {
 				p.weight = append(p.weight, 0.5/float32(name.Len()))
 			}
 		}
-		for i := context.Start + 1; i < context.End; i++ {
-			k := i - context.Start - 1
+		for k := range t.tokenTable {
+			i := context.Start + 1 + k
 			e := decoder.Element{Row: p.add(sequence, tabert.Span{Start: i, End: i + 1}), TableMatch: t.tokenTable[k], ColumnMatch: t.tokenColumn[k]}
 			entry.Utterance = append(entry.Utterance, e)
 			if w := wordOf[k]; w >= 0 {

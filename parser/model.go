@@ -149,7 +149,7 @@ func IsModel(dir string) bool {
 }
 
 // Load reads a model folder that Save wrote.
-func Load(dir string, device gotch.Device) (*Model, error) {
+func Load(dir string, device gotch.Device) (m *Model, err error) {
 	path := filepath.Join(dir, configFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,6 +193,11 @@ func Load(dir string, device gotch.Device) (*Model, error) {
 		return nil, fmt.Errorf("weights: %w", err)
 	}
 	params := torch.NewParams(device)
+	defer func() {
+		if err != nil {
+			params.Close()
+		}
+	}()
 	bert := map[string]safetensors.Array{}
 	for name, a := range arrays {
 		if rest, ok := strings.CutPrefix(name, EncoderPrefix); ok {
@@ -205,11 +210,11 @@ func Load(dir string, device gotch.Device) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("weights %s: %w", path, err)
 	}
-	m, err := New(params, config, tok, rand.New(rand.NewPCG(0, 0)))
+	m, err = New(params, config, tok, rand.New(rand.NewPCG(0, 0)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if err := params.Load(arrays); err != nil {
+	if err = params.Load(arrays); err != nil {
 		return nil, fmt.Errorf("weights %s: %w", path, err)
 	}
 	return m, nil

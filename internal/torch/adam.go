@@ -80,6 +80,9 @@ func (a *Adam) Load(arrays map[string]safetensors.Array, device gotch.Device) er
 		}
 		base, isStep := cut(name, stepCount)
 		if isStep {
+			if len(values) != 1 {
+				return fmt.Errorf("optimiser state %q has %d values, expected 1", name, len(values))
+			}
 			a.steps[base] = int64(values[0])
 			continue
 		}

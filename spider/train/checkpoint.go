@@ -56,8 +56,7 @@ func folder(out, name string, fill func(dir string) error) error {
 	if err := fill(dir); err != nil {
 		return err
 	}
-	path := filepath.Join(out, name)
-	old := filepath.Join(out, "."+name+".old")
+	path, old := filepath.Join(out, name), replaced(out, name)
 	if err := os.RemoveAll(old); err != nil {
 		return err
 	}
@@ -68,6 +67,21 @@ func folder(out, name string, fill func(dir string) error) error {
 		return err
 	}
 	return os.RemoveAll(old)
+}
+
+// replaced is where a folder waits until the new one stands in its place.
+func replaced(out, name string) string { return filepath.Join(out, "."+name+".old") }
+
+// restore puts a folder back that a run was about to replace when it was killed.
+func restore(out, name string) error {
+	path := filepath.Join(out, name)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Rename(replaced(out, name), path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // save writes a checkpoint and removes older ones.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/tabert-workbench/tabert-workbench/parser"
 	"github.com/tabert-workbench/tabert-workbench/semql"
@@ -91,13 +93,15 @@ func choose(r *rand.Rand, n int, gold []int, budget int, tokens func(table int) 
 func vocabulary(list []*item, limit int) ([]string, []int) {
 	tokens, integers := map[string]int{}, map[int]int{}
 	for _, it := range list {
-		said, numbers := map[string]bool{}, map[int]bool{}
-		for _, w := range tranx.Words(it.Question) {
-			said[w.Text], said[w.Space+w.Text] = true, true
+		// The first word of a value is copied without the space before it.
+		first, later, numbers := map[string]bool{}, map[string]bool{}, map[int]bool{}
+		for _, w := range tranx.Words(strings.TrimSpace(it.Question)) {
+			first[w.Text], later[w.Space+w.Text] = true, true
 			if n, ok := decoder.Integer(w.Text); ok {
 				numbers[n] = true
 			}
 		}
+		said := first
 		for _, a := range it.actions {
 			switch {
 			case a.Kind == tranx.GenToken && a.Token != tranx.EndOfString && !said[a.Token]:
@@ -105,11 +109,14 @@ func vocabulary(list []*item, limit int) ([]string, []int) {
 			case a.Kind == tranx.SelectInt && !numbers[a.Int]:
 				integers[a.Int]++
 			}
+			if said = first; a.Kind == tranx.GenToken && a.Token != tranx.EndOfString {
+				said = later
+			}
 		}
 	}
 	words := most(tokens, limit-1, func(a, b string) bool { return a < b })
 	numbers := most(integers, 20, func(a, b int) bool { return a < b })
-	if integers[1] == 0 {
+	if !slices.Contains(numbers, 1) {
 		numbers = append(numbers, 1) // the superlative's LIMIT 1, also where training lacks it
 	}
 	return append([]string{tranx.EndOfString}, words...), numbers

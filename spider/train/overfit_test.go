@@ -72,15 +72,15 @@ func TestOverfit(t *testing.T) {
 	data := sampleOf(t, 20)
 	vocabulary := parsertest.Vocabulary(texts(data)...)
 	bert := parsertest.Encoder(len(vocabulary))
-	bert.HiddenSize, bert.Heads, bert.IntermediateSize = 64, 4, 128
+	bert.HiddenSize, bert.HiddenLayers, bert.Heads, bert.IntermediateSize = 64, 2, 4, 128
 	c := DefaultConfig()
-	c.Batch, c.Steps, c.EncoderRate, c.Rate, c.RateDecay, c.FreezeSteps, c.HeldOut = 10, 200, 1e-3, 3e-3, true, 0, 0
+	c.Batch, c.Steps, c.EncoderRate, c.Rate, c.RateDecay, c.FreezeSteps, c.HeldOut = 10, 150, 1e-3, 3e-3, true, 0, 0
 	c.CheckpointEvery, c.CheckpointMinutes = 0, 0
 	c.Model.Content, c.Model.TableName = false, true
 	c.Model.Decoder.State, c.Model.Decoder.ActionEmbedding, c.Model.Decoder.Dropout = 96, 48, 0
 	var log strings.Builder
 	began := time.Now()
-	result, err := Run(context.Background(), data, c, Options{Out: t.TempDir(), Init: parsertest.BERT(t, bert, vocabulary), Threads: 2, Log: &log,
+	result, err := Run(context.Background(), data, c, Options{Out: t.TempDir(), Init: parsertest.BERT(t, bert, vocabulary), Threads: 1, Log: &log,
 		Progress: func(s Status) {
 			if s.Step%20 == 0 {
 				t.Logf("step %d: loss %.3f after %v", s.Step, s.Loss, time.Since(began).Round(time.Millisecond))

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -73,20 +74,22 @@ type trainer struct {
 	schemas map[string]*eval.Schema
 	state   state
 	log     *os.File
-	recent  []float64
 
-	epoch   int
-	batches [][]*item
+	batches [][]*item // of the current epoch
+	first   int       // step of the first of them
+	epoch   int       // the next one
 }
 
 // state is what a checkpoint has beside weights and moments.
 type state struct {
-	Step    int       `json:"step"`
-	Seconds float64   `json:"seconds"` // spent training, earlier parts of the run included
-	Best    float64   `json:"best"`    // exact match on held-out questions, −1 before the first time
-	BestAt  int       `json:"best_at"`
-	Recent  []float64 `json:"recent"`
-	Config  Config    `json:"config"`
+	Step    int     `json:"step"`
+	Seconds float64 `json:"seconds"` // spent training, earlier parts of the run included
+	Best    float64 `json:"best"`    // exact match on held-out questions, −1 before the first time
+	BestAt  int     `json:"best_at"`
+	// Evaluated is the last step that was measured on held-out questions.
+	Evaluated int       `json:"evaluated"`
+	Recent    []float64 `json:"recent"`
+	Config    Config    `json:"config"`
 }
 
 // Record is a line of the run's log.jsonl.
@@ -151,6 +154,9 @@ func (t *trainer) open(ctx context.Context) error {
 	}
 	t.state.Best = -1
 	if checkpoint != "" {
+		if err := restore(t.options.Out, bestFolder); err != nil {
+			return err
+		}
 		if err := t.readState(checkpoint); err != nil {
 			return err
 		}
@@ -192,8 +198,8 @@ func (t *trainer) open(ctx context.Context) error {
 		if t.train, lost, err = items(t.data, examples, sys); err != nil {
 			return err
 		}
-		if len(t.train) == 0 {
-			return fmt.Errorf("none of %d examples can be trained on", len(examples))
+		if !slices.ContainsFunc(t.train, func(it *item) bool { return it.Split != spider.Others || t.config.OthersShare > 0 }) {
+			return fmt.Errorf("none of %d examples can be trained on (others_share is %g)", len(examples), t.config.OthersShare)
 		}
 		n := 0
 		for _, c := range lost {
@@ -290,25 +296,28 @@ func (t *trainer) loop(ctx context.Context) error {
 	if err := t.openLog(); err != nil {
 		return err
 	}
-	t.epoch = -1
 	saved, savedAt := t.state.Step, time.Now()
 	began, first := time.Now(), t.state.Step
 	examples := 0
+	if _, err := t.measure(ctx); err != nil { // where the run was stopped before it could
+		return err
+	}
 	for t.state.Step < t.config.Steps {
-		if ctx.Err() != nil {
-			return errors.Join(ctx.Err(), t.save())
+		if err := ctx.Err(); err != nil {
+			if saved < t.state.Step || saved == 0 {
+				err = errors.Join(err, t.save())
+			}
+			return err
 		}
 		start := time.Now()
 		batch := t.batch(t.state.Step)
 		var r Record
-		if err := t.worker.Do(func() (err error) { r, err = t.update(ctx, t.state.Step, batch); return err }); err != nil {
+		err := t.worker.Do(func() (err error) { r, err = t.update(ctx, t.state.Step, batch); return err })
+		if err != nil {
 			if parser.IsCancelled(err) {
 				continue
 			}
-			return fmt.Errorf("step %d: %w", t.state.Step+1, err)
-		}
-		if math.IsNaN(r.Loss) || math.IsInf(r.Loss, 0) {
-			return fmt.Errorf("step %d: the loss is %g; the last checkpoint is of step %d (a smaller rate may help)", t.state.Step+1, r.Loss, saved)
+			return fmt.Errorf("step %d: %w; the last checkpoint is of step %d", t.state.Step+1, err, saved)
 		}
 		t.state.Step++
 		examples += len(batch)
@@ -317,24 +326,13 @@ func (t *trainer) loop(ctx context.Context) error {
 		t.state.Recent = t.state.Recent[max(0, len(t.state.Recent)-50):]
 		r.Step, r.Seconds = t.state.Step, math.Round(t.state.Seconds*1000)/1000
 		last := t.state.Step == t.config.Steps
-		better := false
-		if t.config.EvaluateEvery > 0 && len(t.heldOut) > 0 && (t.state.Step%t.config.EvaluateEvery == 0 || last) {
-			score, err := t.evaluate(ctx)
-			if err != nil && !parser.IsCancelled(err) {
-				return err
-			}
-			if err == nil {
-				r.HeldOut = &score
-				t.say("step %d: loss %.3f, held-out exact match %.1f %%", t.state.Step, mean(t.state.Recent), 100*score)
-				if better = score > t.state.Best; better {
-					t.state.Best, t.state.BestAt = score, t.state.Step
-				}
-			}
+		if r.HeldOut, err = t.measure(ctx); err != nil {
+			return err
 		}
 		if err := t.write(r); err != nil {
 			return err
 		}
-		if better || last && t.state.Best < 0 {
+		if last && t.state.Best < 0 {
 			if err := t.saveBest(); err != nil {
 				return err
 			}
@@ -357,7 +355,7 @@ func (t *trainer) loop(ctx context.Context) error {
 			t.options.Progress(s)
 		}
 	}
-	return nil
+	return ctx.Err() // the last measurement may be missing
 }
 
 func mean(list []float64) float64 {
@@ -370,18 +368,13 @@ func mean(list []float64) float64 {
 
 // batch is the examples of a step, from the step's number alone.
 func (t *trainer) batch(step int) []*item {
-	epoch := 0
-	for {
-		// Epochs differ in length where others are sampled.
-		if epoch != t.epoch {
-			t.batches, t.epoch = schedule(t.config.Seed, epoch, t.train, t.config.Batch, t.config.OthersShare), epoch
-		}
-		if step < len(t.batches) {
-			return t.batches[step]
-		}
-		step -= len(t.batches)
-		epoch++
+	// Epochs differ in length where others are sampled.
+	for step >= t.first+len(t.batches) {
+		t.first += len(t.batches)
+		t.batches = schedule(t.config.Seed, t.epoch, t.train, t.config.Batch, t.config.OthersShare)
+		t.epoch++
 	}
+	return t.batches[step-t.first]
 }
 
 // frozen is how many of the lowest layers are not trained at a step, −1 for none.
@@ -418,6 +411,9 @@ func (t *trainer) update(ctx context.Context, step int, batch []*item) (Record, 
 	var err error
 	if r.Norm, err = t.model.Params.Clip(t.config.Clip); err != nil {
 		return r, err
+	}
+	if bad := r.Loss + r.Norm; math.IsNaN(bad) || math.IsInf(bad, 0) {
+		return r, fmt.Errorf("the loss is %g, and its gradient's norm %g (a smaller rate may help)", r.Loss, r.Norm)
 	}
 	left := 1 - float64(step)/float64(t.config.Steps)
 	err = t.adam.Step(t.model.Params, func(name string) (float64, float64) {
@@ -482,7 +478,11 @@ func (t *trainer) pass(part []*item, frozen int, weight float64) (loss float64, 
 		return 0, 0, err
 	}
 	defer b.Free()
-	flat := scope.T(t.encode(b, part, frozen))
+	flat, err := t.encode(b, part, frozen)
+	if err != nil {
+		return 0, 0, err
+	}
+	scope.T(flat)
 	vectors := scope.T(t.model.Vectors(b, flat))
 	examples := make([]decoder.Example, len(part))
 	for i, it := range part {
@@ -501,38 +501,23 @@ func (t *trainer) pass(part []*item, frozen int, weight float64) (loss float64, 
 
 // encode is the encoder's flat output. What the frozen layers say is kept, where the
 // configuration asks for it.
-func (t *trainer) encode(b *parser.Batch, part []*item, frozen int) *ts.Tensor {
+func (t *trainer) encode(b *parser.Batch, part []*item, frozen int) (*ts.Tensor, error) {
 	c := t.config.Model.Encoder
 	drop := encoder.Dropout{Hidden: c.HiddenDropout, Attention: c.AttentionDropout}
 	m := t.model.Encoder
 	if !t.config.KeepStates {
-		return m.Forward(b.Encoder, frozen, drop)
+		return m.Forward(b.Encoder, frozen, drop), nil
 	}
 	lower := t.config.FrozenLayers
-	at := rows(b, part)
-	missing := false
-	for _, it := range part {
-		missing = missing || it.kept == nil
-	}
 	width := 2 * c.HiddenSize
-	if missing {
-		torch.NoGrad(func() {
-			begin := m.Begin(b.Encoder, encoder.Dropout{})
-			defer begin.Free()
-			h := m.Continue(b.Encoder, begin, 0, lower, encoder.Dropout{})
-			defer h.Free()
-			flat := h.Flat()
-			defer flat.MustDrop()
-			states := torch.ToHalfs(flat)
-			for i, it := range part {
-				if it.kept == nil {
-					for _, r := range at[i] {
-						it.kept = append(it.kept, append([]byte(nil), states[r.row*width:(r.row+r.n)*width]...))
-					}
-				}
+	for _, it := range part {
+		if it.kept == nil {
+			if err := t.keep(it); err != nil {
+				return nil, err
 			}
-		})
+		}
 	}
+	at := rows(b, part)
 	all := make([]byte, b.Encoder.Positions*width)
 	for i, it := range part {
 		for k, r := range at[i] {
@@ -556,11 +541,37 @@ func (t *trainer) encode(b *parser.Batch, part []*item, frozen int) *ts.Tensor {
 			defer top.Free()
 			flat = top.Flat()
 		})
-		return flat
+		return flat, nil
 	}
 	top := m.Continue(b.Encoder, hidden, lower, c.HiddenLayers, drop)
 	defer top.Free()
-	return top.Flat()
+	return top.Flat(), nil
+}
+
+// keep computes what the frozen layers say of an example: of it alone, since the states of
+// a batch depend in their last bits on what else is in it, and a run that goes on from a
+// checkpoint meets an example first in another batch.
+func (t *trainer) keep(it *item) error {
+	m, width := t.model.Encoder, 2*t.config.Model.Encoder.HiddenSize
+	b, err := t.model.NewBatch([]*parser.Input{it.input})
+	if err != nil {
+		return err
+	}
+	defer b.Free()
+	var states []byte
+	torch.NoGrad(func() {
+		begin := m.Begin(b.Encoder, encoder.Dropout{})
+		defer begin.Free()
+		h := m.Continue(b.Encoder, begin, 0, t.config.FrozenLayers, encoder.Dropout{})
+		defer h.Free()
+		flat := h.Flat()
+		defer flat.MustDrop()
+		states = torch.ToHalfs(flat)
+	})
+	for _, r := range rows(b, []*item{it})[0] {
+		it.kept = append(it.kept, append([]byte(nil), states[r.row*width:(r.row+r.n)*width]...))
+	}
+	return nil
 }
 
 // place is where a sequence lies in the flat states.
@@ -581,7 +592,31 @@ func rows(b *parser.Batch, part []*item) [][]place {
 	return out
 }
 
-// evaluate is the exact match on held-out questions, greedily decoded.
+// measure evaluates where it is due and not done, and keeps the best weights. It gives nil
+// where ctx ended before; a run that goes on does it then.
+func (t *trainer) measure(ctx context.Context) (*float64, error) {
+	step := t.state.Step
+	due := t.config.EvaluateEvery > 0 && (step%t.config.EvaluateEvery == 0 || step == t.config.Steps)
+	if len(t.heldOut) == 0 || !due || t.state.Evaluated >= step {
+		return nil, nil
+	}
+	score, err := t.evaluate(ctx)
+	if parser.IsCancelled(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.say("step %d: loss %.3f, held-out exact match %.1f %%", step, mean(t.state.Recent), 100*score)
+	t.state.Evaluated = step
+	if score > t.state.Best {
+		t.state.Best, t.state.BestAt = score, step
+		return &score, t.saveBest()
+	}
+	return &score, nil
+}
+
+// evaluate is the exact match on held-out questions, decoded as the model's users do it.
 func (t *trainer) evaluate(ctx context.Context) (float64, error) {
 	p := parser.Use(t.model, t.worker)
 	right := 0
