@@ -87,6 +87,9 @@ func (g *grammar) configuration() (train.Config, error) {
 	if g.Resume && g.Config != "" {
 		return config, cli.Usagef("--config does not go with --resume: a run keeps its configuration")
 	}
+	if g.Resume && g.Seed != 0 {
+		return config, cli.Usagef("--seed does not go with --resume: a run keeps its configuration")
+	}
 	return config, config.Validate()
 }
 

@@ -77,6 +77,9 @@ func ReadConfig(path string) (Config, error) {
 	if err := d.Decode(&c); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
+	if d.More() {
+		return c, fmt.Errorf("%s: one JSON object expected, there is more behind it", path)
+	}
 	if err := c.Validate(); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}

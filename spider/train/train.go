@@ -105,16 +105,21 @@ type Record struct {
 // Run trains until the last step or until ctx ends; then it writes a checkpoint and
 // returns ctx's error.
 func Run(ctx context.Context, data *spider.Data, config Config, o Options) (Result, error) {
-	t := &trainer{config: config, options: o, data: data, sources: predict.NewSources(data), worker: torch.NewWorker()}
-	if t.options.Log == nil {
-		t.options.Log = io.Discard
-	}
+	t := newTrainer(data, config, o)
 	defer t.close()
 	if err := t.open(ctx); err != nil {
 		return Result{}, err
 	}
 	err := t.loop(ctx)
 	return Result{Steps: t.state.Step, Best: t.state.Best, Model: filepath.Join(o.Out, bestFolder)}, err
+}
+
+// newTrainer is a run before it is opened. Close it.
+func newTrainer(data *spider.Data, config Config, o Options) *trainer {
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	return &trainer{config: config, options: o, data: data, sources: predict.NewSources(data), worker: torch.NewWorker()}
 }
 
 func (t *trainer) close() {
@@ -208,9 +213,14 @@ func (t *trainer) open(ctx context.Context) error {
 		t.say("%d examples to train on over %d databases; %d that the grammar %q cannot express%s; %d held-out questions",
 			len(t.train), databases(t.train), n, t.config.Model.Grammar, reasons(lost), len(t.heldOut))
 		if checkpoint != "" {
-			return t.readWeights(checkpoint, device)
+			err = t.readWeights(checkpoint, device)
+		} else {
+			err = t.initial(ctx, device)
 		}
-		return t.initial(ctx, device)
+		if layers := t.config.Model.Encoder.HiddenLayers; err == nil && t.config.FrozenLayers > layers {
+			return fmt.Errorf("frozen_layers (%d) must not be above the encoder's number of layers (%d)", t.config.FrozenLayers, layers)
+		}
+		return err
 	})
 }
 
@@ -332,11 +342,6 @@ func (t *trainer) loop(ctx context.Context) error {
 		if err := t.write(r); err != nil {
 			return err
 		}
-		if last && t.state.Best < 0 {
-			if err := t.saveBest(); err != nil {
-				return err
-			}
-		}
 		due := t.config.CheckpointEvery > 0 && t.state.Step-saved >= t.config.CheckpointEvery
 		due = due || t.config.CheckpointMinutes > 0 && time.Since(savedAt).Minutes() >= t.config.CheckpointMinutes
 		if due || last {
@@ -355,7 +360,13 @@ func (t *trainer) loop(ctx context.Context) error {
 			t.options.Progress(s)
 		}
 	}
-	return ctx.Err() // the last measurement may be missing
+	if err := ctx.Err(); err != nil {
+		return err // the last measurement may be missing
+	}
+	if t.state.Best < 0 { // nothing was held out: the last weights are the best
+		return t.saveBest()
+	}
+	return nil
 }
 
 func mean(list []float64) float64 {
