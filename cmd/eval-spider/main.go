@@ -51,7 +51,7 @@ type grammar struct {
 	Out       string `placeholder:"FILE" predictor:"file" help:"Write the predictions, one SQL a line."`
 	Device    string `default:"cpu" enum:"cpu,cuda" help:"Where the model runs: cpu or cuda (${default})."`
 	Beam      int    `placeholder:"N" help:"Hypotheses that the search keeps (default: the model's)."`
-	Threads   int    `placeholder:"N" help:"Threads of one operation (default: one a core)."`
+	Threads   int    `placeholder:"N" help:"Threads of one operation (default: one a core; on a machine that is busy with other work, 1 is by far the fastest)."`
 	Quiet     bool   `short:"q" help:"No progress bar."`
 }
 
