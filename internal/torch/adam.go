@@ -99,9 +99,11 @@ func (a *Adam) Load(arrays map[string]safetensors.Array, device gotch.Device) er
 		}
 		into[base] = Floats(device, values, arr.Shape...)
 	}
-	for name := range a.m {
-		if a.v[name] == nil || a.steps[name] == 0 {
-			return fmt.Errorf("optimiser state of %q is incomplete", name)
+	for _, moments := range []map[string]*ts.Tensor{a.m, a.v} {
+		for name := range moments {
+			if a.m[name] == nil || a.v[name] == nil || a.steps[name] == 0 {
+				return fmt.Errorf("optimiser state of %q is incomplete", name)
+			}
 		}
 	}
 	return nil
@@ -116,9 +118,10 @@ func cut(name, prefix string) (string, bool) {
 
 // Close frees the state.
 func (a *Adam) Close() {
-	for name := range a.m {
-		a.m[name].MustDrop()
-		a.v[name].MustDrop()
+	for _, moments := range []map[string]*ts.Tensor{a.m, a.v} {
+		for _, m := range moments {
+			m.MustDrop()
+		}
 	}
 	a.m, a.v, a.steps = nil, nil, nil
 }

@@ -165,3 +165,78 @@ func TestNoGradRestores(t *testing.T) {
 		t.Error("gradients stayed off after a panic")
 	}
 }
+
+// TestTrain switches gradients on and off: exactly what is wanted has one, and Load and
+// Adam leave it so.
+func TestTrain(t *testing.T) {
+	p := NewParams(gotch.CPU)
+	defer p.Close()
+	p.Set("a", []float32{1, 2}, 2)
+	p.Set("b", []float32{3, 4}, 2)
+	grads := func() string {
+		p.DropGrads()
+		s := &Scope{}
+		defer s.Free()
+		l := s.T(s.T(p.Get("a").MustMul(p.Get("b"), false)).MustSum(gotch.Float, false))
+		if l.MustRequiresGrad() {
+			l.MustBackward()
+		}
+		text := ""
+		for _, name := range p.Names() {
+			if p.Grad(name) != nil {
+				text += name
+			}
+		}
+		return text
+	}
+	for _, want := range []string{"", "a", "b", "ab", "a"} {
+		p.Train(func(name string) bool { return strings.Contains(want, name) })
+		if got := grads(); got != want {
+			t.Errorf("gradients of %q, expected of %q", got, want)
+		}
+	}
+	if p.Train(nil); p.Grad("a") != nil {
+		t.Error("what is no longer trained keeps its gradient")
+	}
+	p.Train(func(name string) bool { return name == "b" })
+	if err := p.Load(p.Arrays(Precision{})); err != nil {
+		t.Fatal(err)
+	}
+	if got := grads(); got != "b" {
+		t.Errorf("gradients of %q behind Load, expected of b", got)
+	}
+	a := NewAdam()
+	defer a.Close()
+	for range 2 {
+		if err := a.Step(p, func(string) (float64, float64) { return 0.1, 0 }); err != nil {
+			t.Fatal(err)
+		}
+		if got := grads(); got != "b" {
+			t.Errorf("gradients of %q behind a step, expected of b", got)
+		}
+	}
+	if v := ToFloats(p.Get("a")); v[0] != 1 || v[1] != 2 {
+		t.Errorf("a became %v without being trained", v)
+	}
+}
+
+func TestAdamErrors(t *testing.T) {
+	one := safetensors.FromFloats([]float32{1}, 1)
+	for _, test := range []struct {
+		arrays map[string]safetensors.Array
+		want   string
+	}{
+		{map[string]safetensors.Array{"x": one}, `optimiser state "x": unknown name`},
+		{map[string]safetensors.Array{"adam.m.w": one, "adam.t.w": one}, `optimiser state of "w" is incomplete`},
+		{map[string]safetensors.Array{"adam.v.w": one, "adam.t.w": one}, `optimiser state of "w" is incomplete`},
+		{map[string]safetensors.Array{"adam.m.w": one, "adam.v.w": one}, `optimiser state of "w" is incomplete`},
+		{map[string]safetensors.Array{"adam.t.w": safetensors.FromFloats(nil, 0)}, `optimiser state "adam.t.w" has 0 values, expected 1`},
+		{map[string]safetensors.Array{"adam.m.w": {DType: safetensors.I8, Shape: []int64{1}, Data: []byte{1}}}, `optimiser state "adam.m.w": array of type I8 where F32 was expected`},
+	} {
+		a := NewAdam()
+		if err := a.Load(test.arrays, gotch.CPU); err == nil || err.Error() != test.want {
+			t.Errorf("%v, expected %s", err, test.want)
+		}
+		a.Close()
+	}
+}
