@@ -13,7 +13,6 @@ import (
 	"unsafe"
 
 	"github.com/sugarme/gotch"
-	"github.com/sugarme/gotch/libtch"
 	"github.com/sugarme/gotch/ts"
 
 	"github.com/tabert-workbench/tabert-workbench/internal/safetensors"
@@ -142,11 +141,10 @@ func (p *Params) Grad(name string) []float32 {
 	if !ok {
 		return nil
 	}
-	var grad unsafe.Pointer
-	if C.tw_grad(t.Ctensor(), &grad) == 0 {
+	g := Grad(t)
+	if g == nil {
 		return nil
 	}
-	g := ts.New(libtch.Ctensor(grad))
 	defer g.MustDrop()
 	return ToFloats(g)
 }
