@@ -10,6 +10,8 @@ PLATFORM = $$(go env GOOS)-$$(go env GOARCH)
 CUDAFLAG := $(if $(filter-out 0 no,$(CUDA)),--cuda)
 # The exports are evaluated in the shell of the recipe that needs them; a failed set-up ends it.
 FLAGS = flags=$$($(SETUP) env $(CUDAFLAG)) && eval "$$flags" && scripts/announce
+# Waiting threads of libtorch spin by default, which on a machine with other work makes each operation wait for a core.
+QUIET = OMP_WAIT_POLICY=passive
 COMMANDS = $$(go list ./cmd/... | grep -v '/cmd/setup$$')
 
 .DEFAULT_GOAL := build
@@ -39,7 +41,7 @@ build: tools ## build all commands into bin/
 
 .PHONY: test
 test: tools ## run all tests
-	@$(FLAGS) && go vet ./... && go test -p $(TESTP) ./...
+	@$(FLAGS) && export $(QUIET) && go vet ./... && go test -p $(TESTP) ./...
 
 .PHONY: demo
 demo: tools ## ask the model in the repository a handful of questions

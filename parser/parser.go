@@ -27,16 +27,32 @@ type Parser struct {
 	sources map[*database.DB]*Source
 }
 
-// Open reads a model folder. device is "cpu" or "cuda".
-func Open(dir, device string) (*Parser, error) {
+// Options are how a model is used; what is zero stays as it was trained.
+type Options struct {
+	Device  string // "cpu" or "cuda"
+	Beam    int    // hypotheses that the search keeps
+	Threads int    // of one operation; 0: one a core
+}
+
+// Open reads a model folder.
+func Open(dir string, o Options) (*Parser, error) {
 	p := &Parser{worker: torch.NewWorker(), sources: map[*database.DB]*Source{}}
 	err := p.worker.Do(func() error {
-		d, err := torch.OpenDevice(device)
+		// The number of threads belongs to the worker's thread.
+		if o.Threads > 0 {
+			torch.SetThreads(o.Threads)
+		}
+		d, err := torch.OpenDevice(o.Device)
 		if err != nil {
 			return err
 		}
-		p.Model, err = Load(dir, d)
-		return err
+		if p.Model, err = Load(dir, d); err != nil {
+			return err
+		}
+		if o.Beam > 0 {
+			p.Model.Config.Beam = o.Beam
+		}
+		return nil
 	})
 	if err != nil {
 		p.worker.Close()

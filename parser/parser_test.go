@@ -241,7 +241,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	defer db.Close()
 	ask := func(dir, question string) parser.Answer {
-		p, err := parser.Open(dir, "cpu")
+		p, err := parser.Open(dir, parser.Options{Device: "cpu"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +329,7 @@ func TestLoadErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		p, err := parser.Open(dir, "cpu")
+		p, err := parser.Open(dir, parser.Options{Device: "cpu"})
 		if err == nil {
 			p.Close()
 			t.Errorf("%s: no error", test.name)
@@ -340,7 +340,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("%s: %v\nexpected %s", test.name, err, want)
 		}
 	}
-	if _, err := parser.Open(good, "abacus"); err == nil || err.Error() != `device "abacus": expected cpu or cuda` {
+	if _, err := parser.Open(good, parser.Options{Device: "abacus"}); err == nil || err.Error() != `device "abacus": expected cpu or cuda` {
 		t.Error(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tabert-workbench/tabert-workbench/eval"
 	"github.com/tabert-workbench/tabert-workbench/internal/partfile"
+	"github.com/tabert-workbench/tabert-workbench/parser"
 	"github.com/tabert-workbench/tabert-workbench/spider"
 	"github.com/tabert-workbench/tabert-workbench/spider/predict"
 )
@@ -37,7 +38,7 @@ func (g *grammar) answer(ctx context.Context, out, errOut io.Writer) error {
 	if len(data.Examples) == 0 {
 		return fmt.Errorf("no questions in split %s", g.Split)
 	}
-	p, err := predict.Open(g.Model, predict.Options{Device: g.Device, Beam: g.Beam, Threads: g.Threads})
+	p, err := parser.Open(g.Model, parser.Options{Device: g.Device, Beam: g.Beam, Threads: g.Threads})
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (g *grammar) answer(ctx context.Context, out, errOut io.Writer) error {
 		show = progress(errOut, t.total)
 	}
 	enc := encoder(records)
-	err = p.Run(ctx, data, func(r predict.Record) error {
+	err = predict.Run(ctx, p, data, func(r predict.Record) error {
 		if err := cmp.Or(enc.Encode(r), records.Flush()); err != nil {
 			return err
 		}

@@ -17,8 +17,8 @@ func main() {
 }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return front.Run(args, stdin, stdout, stderr, func(model, device string) (front.Asker, error) {
-		p, err := parser.Open(model, device)
+	return front.Run(args, stdin, stdout, stderr, func(model, device string, threads int) (front.Asker, error) {
+		p, err := parser.Open(model, parser.Options{Device: device, Threads: threads})
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tabert-workbench/tabert-workbench/database"
 	"github.com/tabert-workbench/tabert-workbench/eval"
-	"github.com/tabert-workbench/tabert-workbench/internal/torch"
 	"github.com/tabert-workbench/tabert-workbench/parser"
 	"github.com/tabert-workbench/tabert-workbench/spider"
 )
@@ -41,60 +40,12 @@ type Hypothesis struct {
 	Error string  `json:"error,omitempty"`
 }
 
-// Options are how a model is used; what is zero stays as it was trained.
-type Options struct {
-	Device  string // "cpu" or "cuda"
-	Beam    int    // hypotheses that the search keeps
-	Threads int    // of one operation
-}
-
-// Predictor answers questions with one model.
-type Predictor struct {
-	parser *parser.Parser
-	worker *torch.Worker
-}
-
-// Open reads a model folder.
-func Open(dir string, o Options) (*Predictor, error) {
-	p := &Predictor{worker: torch.NewWorker()}
-	err := p.worker.Do(func() error {
-		// The number of threads belongs to the worker's thread.
-		if o.Threads > 0 {
-			torch.SetThreads(o.Threads)
-		}
-		device, err := torch.OpenDevice(o.Device)
-		if err != nil {
-			return err
-		}
-		model, err := parser.Load(dir, device)
-		if err != nil {
-			return err
-		}
-		if o.Beam > 0 {
-			model.Config.Beam = o.Beam
-		}
-		p.parser = parser.Use(model, p.worker)
-		return nil
-	})
-	if err != nil {
-		p.worker.Close()
-		return nil, err
-	}
-	return p, nil
-}
-
-// Close frees the model.
-func (p *Predictor) Close() {
-	_ = p.worker.Do(func() error { p.parser.Model.Close(); return nil })
-	p.worker.Close()
-}
-
 // Run answers the examples of data in their order, and gives each record to each, whose
 // error ends the run, as the end of ctx does. An answer is the first hypothesis that SQLite
 // accepts; where a database has no file, the first one that has SQL. A question without an
 // answer is a record with an error, and scored as an empty query.
-func (p *Predictor) Run(ctx context.Context, data *spider.Data, each func(Record) error) error {
-	r := run{predictor: p, data: data, sources: NewSources(data), schemas: map[string]*eval.Schema{}}
+func Run(ctx context.Context, p *parser.Parser, data *spider.Data, each func(Record) error) error {
+	r := run{parser: p, data: data, sources: NewSources(data), schemas: map[string]*eval.Schema{}}
 	defer r.close()
 	for _, x := range data.Examples {
 		record, err := r.answer(ctx, x)
@@ -114,10 +65,10 @@ func (p *Predictor) Run(ctx context.Context, data *spider.Data, each func(Record
 // run is the databases in use. Questions of one database stand together in every split, so
 // that one open file is enough.
 type run struct {
-	predictor *Predictor
-	data      *spider.Data
-	sources   *Sources
-	schemas   map[string]*eval.Schema
+	parser  *parser.Parser
+	data    *spider.Data
+	sources *Sources
+	schemas map[string]*eval.Schema
 
 	id   string
 	file *database.DB // of id, nil if there is none
@@ -162,7 +113,7 @@ func (r *run) answer(ctx context.Context, x spider.Example) (Record, error) {
 		accept = func(sql string) error { return file.Prepare(ctx, sql) }
 	}
 	start := time.Now()
-	answer, err := r.predictor.parser.Parse(ctx, src, x.Question, accept)
+	answer, err := r.parser.Parse(ctx, src, x.Question, accept)
 	record.Seconds = time.Since(start).Round(100 * time.Microsecond).Seconds()
 	if ctx.Err() != nil {
 		return record, ctx.Err()

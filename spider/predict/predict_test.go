@@ -18,7 +18,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	data.Examples = data.Examples[:5]
-	p, err := Open(parsertest.Save(t), Options{Device: "cpu", Beam: 2, Threads: 1})
+	p, err := parser.Open(parsertest.Save(t), parser.Options{Device: "cpu", Beam: 2, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 
 	var got []Record
 	keep := func(r Record) error { got = append(got, r); return nil }
-	if err := p.Run(context.Background(), data, keep); err != nil {
+	if err := Run(context.Background(), p, data, keep); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != len(data.Examples) {
@@ -50,12 +50,12 @@ func TestRun(t *testing.T) {
 	}
 
 	full := errors.New("the disk is full")
-	if err := p.Run(context.Background(), data, func(Record) error { return full }); !errors.Is(err, full) {
+	if err := Run(context.Background(), p, data, func(Record) error { return full }); !errors.Is(err, full) {
 		t.Errorf("an error of the caller: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	got = nil
-	err = p.Run(ctx, data, func(r Record) error {
+	err = Run(ctx, p, data, func(r Record) error {
 		if got = append(got, r); len(got) == 3 {
 			cancel()
 		}

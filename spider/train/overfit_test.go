@@ -84,7 +84,7 @@ func TestOverfit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := parser.Open(result.Model, "cpu")
+	p, err := parser.Open(result.Model, parser.Options{Device: "cpu"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -293,7 +293,7 @@ func TestRunErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("a run is there", run(func(*Config, *Options) {}), out+" has a run already (checkpoint-2): go on with --resume, or choose another folder")
-	if m, err := parser.Open(filepath.Join(out, "best"), "cpu"); err != nil {
+	if m, err := parser.Open(filepath.Join(out, "best"), parser.Options{Device: "cpu"}); err != nil {
 		t.Error(err)
 	} else {
 		m.Close()

@@ -47,7 +47,7 @@ type Stage struct {
 }
 
 // Opener loads the model in a folder.
-type Opener func(model, device string) (Asker, error)
+type Opener func(model, device string, threads int) (Asker, error)
 
 type options struct {
 	File     string        `arg:"" placeholder:"FILE.sqlite" predictor:"file" help:"The SQLite database; it is opened for reading only."`
@@ -56,6 +56,7 @@ type options struct {
 	Trace    bool          `help:"Print every stage from the question to the rows."`
 	Model    string        `placeholder:"DIR" env:"TABERT_MODEL" predictor:"dir" help:"The trained model. Default: models/mini beside the program's folder, else in the current one."`
 	Device   string        `enum:"cpu,cuda" default:"cpu" help:"Where the model runs: cpu or cuda."`
+	Threads  int           `default:"1" placeholder:"N" help:"Threads of one operation; more than 1 is faster only where that many cores are idle (${default})."`
 	Timeout  time.Duration `default:"30s" help:"A query that takes longer is stopped."`
 	MaxRows  int           `default:"1000" help:"How many rows of an answer are read."`
 	JSON     string        `name:"json" placeholder:"FILE" type:"path" predictor:"file" help:"Write each answer to this file too, one JSON object a line."`
@@ -110,7 +111,7 @@ func run(opts options, stdin io.Reader, stdout, stderr io.Writer, open Opener) (
 	if err != nil {
 		return err
 	}
-	asker, err := open(model, opts.Device)
+	asker, err := open(model, opts.Device, opts.Threads)
 	if err != nil {
 		return err
 	}

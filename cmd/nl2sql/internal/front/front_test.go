@@ -55,7 +55,7 @@ var answers = fake{
 	"Escape":                      "SELECT 'a' || char(27) || '[31m' || char(10) || 'b' AS v, 9e999 AS f",
 }
 
-func open(model, device string) (Asker, error) { return answers, nil }
+func open(model, device string, threads int) (Asker, error) { return answers, nil }
 
 func nl2sql(t testing.TB, stdin string, args ...string) (code int, out, errOut string) {
 	t.Helper()
@@ -235,7 +235,7 @@ func TestBadInput(t *testing.T) {
 
 func TestModelErrors(t *testing.T) {
 	var o, e bytes.Buffer
-	broken := func(model, device string) (Asker, error) {
+	broken := func(model, device string, threads int) (Asker, error) {
 		return nil, fmt.Errorf("%s on %s: truncated", model, device)
 	}
 	code := Run([]string{singers(t), "--model", "m", "--device", "cuda", "-q", "x"}, strings.NewReader(""), &o, &e, broken)
