@@ -18,6 +18,7 @@ import (
 	"github.com/sugarme/gotch/ts"
 
 	"github.com/tabert-workbench/tabert-workbench/asdl"
+	"github.com/tabert-workbench/tabert-workbench/internal/partfile"
 	"github.com/tabert-workbench/tabert-workbench/internal/safetensors"
 	"github.com/tabert-workbench/tabert-workbench/internal/torch"
 	"github.com/tabert-workbench/tabert-workbench/semql"
@@ -120,26 +121,11 @@ func (m *Model) Save(dir string, how torch.Precision) error {
 	}
 	vocab := strings.Join(m.Tokenizer.Vocabulary(), "\n") + "\n"
 	for name, data := range map[string][]byte{configFile: append(config, '\n'), grammarFile: []byte(m.System.Grammar.Text), vocabFile: []byte(vocab)} {
-		if err := replace(filepath.Join(dir, name), data); err != nil {
+		if err := partfile.Write(filepath.Join(dir, name), data); err != nil {
 			return err
 		}
 	}
 	return safetensors.WriteFile(filepath.Join(dir, weightsFile), m.Params.Arrays(how), map[string]string{"format": "pt"})
-}
-
-// replace writes beside and renames.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // IsModel tells whether a folder holds a trained parser, and not just a BERT.

@@ -71,10 +71,25 @@ func (f *File) Commit() error {
 	if f == nil {
 		return nil
 	}
-	if err := f.end(); err != nil || f.part == "" {
+	if f.part == "" {
+		return f.end()
+	}
+	if err := errors.Join(f.w.Flush(), f.f.Sync(), f.end()); err != nil {
 		return err
 	}
 	return os.Rename(f.part, f.path)
+}
+
+// Write puts data into a file, in place of an older one.
+func Write(path string, data []byte) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Commit()
 }
 
 // Close ends the file and leaves it where it grew, unless nothing was written. After Commit

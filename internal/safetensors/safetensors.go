@@ -5,15 +5,15 @@
 package safetensors
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"sort"
+
+	"github.com/tabert-workbench/tabert-workbench/internal/partfile"
 )
 
 // DType names the type of an array's elements, as the header spells it.
@@ -218,39 +218,21 @@ func WriteFile(path string, arrays map[string]Array, meta map[string]string) (er
 	for len(text)%8 != 0 {
 		text = append(text, ' ')
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	f, err := partfile.Create(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := binary.Write(w, binary.LittleEndian, uint64(len(text))); err != nil {
+	defer f.Close()
+	if err := binary.Write(f, binary.LittleEndian, uint64(len(text))); err != nil {
 		return err
 	}
-	if _, err := w.Write(text); err != nil {
+	if _, err := f.Write(text); err != nil {
 		return err
 	}
 	for _, name := range names {
-		if _, err := w.Write(arrays[name].Data); err != nil {
+		if _, err := f.Write(arrays[name].Data); err != nil {
 			return err
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return f.Commit()
 }

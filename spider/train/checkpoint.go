@@ -166,17 +166,3 @@ func (t *trainer) readWeights(dir string, device gotch.Device) error {
 	t.say("going on from %s: step %d of %d", filepath.Base(dir), t.state.Step, t.config.Steps)
 	return nil
 }
-
-// replaceFile writes beside and renames.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tabert-workbench/tabert-workbench/eval"
 	"github.com/tabert-workbench/tabert-workbench/internal/libtorch"
+	"github.com/tabert-workbench/tabert-workbench/internal/partfile"
 	"github.com/tabert-workbench/tabert-workbench/internal/torch"
 	"github.com/tabert-workbench/tabert-workbench/parser"
 	"github.com/tabert-workbench/tabert-workbench/spider"
@@ -663,7 +664,7 @@ func (t *trainer) openLog() error {
 			keep = append(keep, line...)
 		}
 	}
-	if err := replaceFile(path, keep); err != nil {
+	if err := partfile.Write(path, keep); err != nil {
 		return err
 	}
 	t.log, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o644)
