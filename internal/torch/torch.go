@@ -58,8 +58,8 @@ func OpenDevice(name string) (gotch.Device, error) {
 			path := C.CString("libtorch_cuda.so")
 			defer C.free(unsafe.Pointer(path))
 			if err := failure(C.tw_load_library(path)); err != nil {
-				return gotch.CPU, fmt.Errorf("--device cuda: libtorch_cuda.so %s (built for libtorch %s) cannot be loaded: %w; "+
-					"`make setup CUDA=1` fetches it, or put the lib folder of such a PyTorch on LD_LIBRARY_PATH", "of the same version", Version(), err)
+				return gotch.CPU, fmt.Errorf("--device cuda: libtorch_cuda.so of libtorch %s cannot be loaded: %w; "+
+					"`make setup CUDA=1` fetches it, or put the lib folder of such a PyTorch on LD_LIBRARY_PATH", Version(), err)
 			}
 			if C.tw_cuda_available() == 0 {
 				return gotch.CPU, errors.New("--device cuda: libtorch_cuda is loaded, but finds no GPU (is its driver installed?)")
