@@ -1,11 +1,7 @@
 package torch
 
-// #include "native.h"
-import "C"
-
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/sugarme/gotch"
 	"github.com/sugarme/gotch/libtch"
@@ -212,21 +208,6 @@ func LSTMCell(x, hidden, cell, inputWeight, stateWeight, inputBias, stateBias *t
 		panic(fmt.Errorf("LSTM cell: %w", err))
 	}
 	return ts.New(out[0]), ts.New(out[1])
-}
-
-// Leaf is x without its history, as a tensor that records gradients.
-func Leaf(x *ts.Tensor) *ts.Tensor { return detach(x).MustSetRequiresGrad(true, true) }
-
-// Detach is x without its history.
-func Detach(x *ts.Tensor) *ts.Tensor { return detach(x) }
-
-// Grad is the gradient of a leaf, nil where it has none.
-func Grad(leaf *ts.Tensor) *ts.Tensor {
-	var grad unsafe.Pointer
-	if C.tw_grad(leaf.Ctensor(), &grad) == 0 {
-		return nil
-	}
-	return ts.New(libtch.Ctensor(grad))
 }
 
 func detach(x *ts.Tensor) *ts.Tensor {

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/sugarme/gotch"
+	"github.com/sugarme/gotch/libtch"
 	"github.com/sugarme/gotch/ts"
 
 	"github.com/tabert-workbench/tabert-workbench/internal/safetensors"
@@ -141,10 +142,11 @@ func (p *Params) Grad(name string) []float32 {
 	if !ok {
 		return nil
 	}
-	g := Grad(t)
-	if g == nil {
+	var grad unsafe.Pointer
+	if C.tw_grad(t.Ctensor(), &grad) == 0 {
 		return nil
 	}
+	g := ts.New(libtch.Ctensor(grad))
 	defer g.MustDrop()
 	return ToFloats(g)
 }

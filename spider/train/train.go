@@ -500,8 +500,15 @@ func (t *trainer) pass(part []*item, frozen int, weight float64) (loss float64, 
 	for i, it := range part {
 		examples[i] = decoder.Example{Memory: b.Memories[i], Actions: it.actions, Frontiers: it.frontiers}
 	}
-	loss, count, err := t.model.Decoder.Learn(vectors, examples, float32(weight))
-	return loss, count.Actions, err
+	mean, count, err := t.model.Decoder.Loss(&scope, vectors, examples, true)
+	if err != nil {
+		return 0, 0, err
+	}
+	weighted := scope.T(torch.Scale(mean, float32(weight)))
+	if err := weighted.Backward(); err != nil {
+		return 0, 0, err
+	}
+	return float64(torch.ToFloats(weighted)[0]), count.Actions, nil
 }
 
 // encode is the encoder's flat output. What the frozen layers say is kept, where the

@@ -89,7 +89,6 @@ type run struct {
 	torch.Scope
 	d     *Decoder
 	train bool
-	taps  *taps // nil: gradients of keys and values flow step by step
 }
 
 func (r *run) p(name string) *ts.Tensor { return r.d.params.Get(r.d.prefix + name) }
@@ -353,18 +352,11 @@ func (r *run) expand(k *bank, n int64) *bank {
 func (r *run) attend(k *bank, query *ts.Tensor) (context, weights *ts.Tensor) {
 	q := r.T(torch.Unsqueeze(query, 2))
 	tableLog := r.logSoftmax(r.add(r.T(torch.Squeeze(r.T(torch.Bmm(k.tableKey, q)), 2)), k.tableMask))
-	score := r.add(r.T(torch.Squeeze(r.T(torch.Bmm(k.key, q)), 2)), k.elementMask)
-	if r.taps != nil {
-		score = r.tap(&r.taps.score, score)
-	} // [B E]
+	score := r.add(r.T(torch.Squeeze(r.T(torch.Bmm(k.key, q)), 2)), k.elementMask)      // [B E]
 	inEach := r.T(torch.LogSumExp(r.add(r.T(torch.Unsqueeze(score, 1)), k.inTable), 2)) // [B T]
 	scale := r.T(torch.Gather(r.T(torch.Sub(tableLog, inEach)), 1, k.tableOf))          // [B E]
 	weights = r.T(torch.Exp(r.add(score, scale)))
 	context = r.T(torch.Squeeze(r.T(torch.Bmm(r.T(torch.Unsqueeze(weights, 1)), k.value)), 1))
-	if r.taps != nil {
-		r.taps.query, r.taps.weights = append(r.taps.query, query), append(r.taps.weights, weights)
-		context = r.tap(&r.taps.context, context)
-	}
 	return context, weights
 }
 

@@ -166,11 +166,6 @@ func (d *Decoder) Loss(scope *torch.Scope, vectors *ts.Tensor, batch []Example, 
 			scope.T(t)
 		}
 	}()
-	return r.loss(vectors, batch)
-}
-
-func (r *run) loss(vectors *ts.Tensor, batch []Example) (*ts.Tensor, Count, error) {
-	d := r.d
 	memories := make([]*Memory, len(batch))
 	steps := 0
 	for i, x := range batch {
@@ -184,9 +179,6 @@ func (r *run) loss(vectors *ts.Tensor, batch []Example) (*ts.Tensor, Count, erro
 	k, err := r.bank(vectors, memories)
 	if err != nil {
 		return nil, count, err
-	}
-	if r.taps != nil {
-		r.taps.cut(r, k)
 	}
 	B, S := len(batch), steps
 
