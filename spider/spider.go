@@ -78,10 +78,14 @@ type Data struct {
 // Load loads the schemas and the questions of some splits from a folder.
 func Load(dir string, splits ...Split) (*Data, error) { return Layout{Dir: dir}.Load(splits...) }
 
-// Load loads the schemas and the questions of some splits.
+// Load loads the schemas and the questions of some splits. A Layout of no folder and no
+// tables has none, for AddPairs to add to.
 func (l Layout) Load(splits ...Split) (*Data, error) {
 	d := &Data{Databases: map[string]*schema.Database{}, own: map[string]string{}}
-	tables := []string{cmp.Or(l.Tables, filepath.Join(l.Dir, "tables.json"))}
+	var tables []string
+	if l.Dir != "" || l.Tables != "" || len(splits) > 0 {
+		tables = []string{cmp.Or(l.Tables, filepath.Join(l.Dir, "tables.json"))}
+	}
 	d.folders = []string{cmp.Or(l.Databases, filepath.Join(l.Dir, "database"))}
 	if slices.Contains(splits, Test) {
 		if newer := filepath.Join(l.Dir, "test_tables.json"); l.Tables == "" && exists(newer) {

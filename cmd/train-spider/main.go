@@ -29,10 +29,10 @@ checkpoint and ends with exit code 130.
 For example:
   train-spider --data ../shared/spider --out runs/x --config configs/mini.json
   train-spider --data ../shared/spider --out runs/x --resume
-  train-spider --data my --extra pairs.jsonl --init models/mini --out runs/mine --steps 500`
+  train-spider --extra pairs.jsonl --init models/mini --out runs/mine --steps 500`
 
 type grammar struct {
-	Data    string   `required:"" placeholder:"DIR" predictor:"dir" help:"Folder of Spider's public release."`
+	Data    string   `placeholder:"DIR" predictor:"dir" help:"Folder of Spider's public release. It may be left out with --extra, to train on questions of your own alone."`
 	Out     string   `required:"" placeholder:"DIR" predictor:"dir" help:"Folder of the run."`
 	Resume  bool     `help:"Go on from the last checkpoint in the run's folder, with the configuration that lies there."`
 	Config  string   `placeholder:"FILE" predictor:"file" help:"Configuration as JSON, over the defaults, which are the paper's."`
@@ -64,7 +64,7 @@ func run(args []string, out, errOut io.Writer) int {
 	defer stop()
 	err := g.run(ctx, out, errOut)
 	if parser.IsCancelled(err) && ctx.Err() != nil {
-		fmt.Fprintf(errOut, "train-spider: stopped; go on with: train-spider --data %s --out %s --resume\n", g.Data, g.Out)
+		fmt.Fprintf(errOut, "train-spider: stopped; go on with the same --data and --extra, and: --out %s --resume\n", g.Out)
 		return interrupted
 	}
 	return cli.Fail(errOut, "train-spider", err)
@@ -104,9 +104,14 @@ func (g *grammar) run(ctx context.Context, out, errOut io.Writer) error {
 	if g.Limit < 0 || g.Threads < 0 {
 		return cli.Usagef("--limit and --threads must not be negative")
 	}
+	if g.Data == "" && len(g.Extra) == 0 {
+		return cli.Usagef("nothing to train on: expected --data DIR with Spider, --extra FILE with questions of your own, or both")
+	}
 	var splits []spider.Split
-	for _, s := range g.Split {
-		splits = append(splits, spider.Split(s))
+	if g.Data != "" {
+		for _, s := range g.Split {
+			splits = append(splits, spider.Split(s))
+		}
 	}
 	data, err := spider.Layout{Dir: g.Data, Tables: g.Tables}.Load(splits...)
 	if err != nil {

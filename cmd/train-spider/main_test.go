@@ -122,7 +122,7 @@ func TestErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"no data", []string{"--out", "x"}, 2, "train-spider: missing flags: --data=DIR (train-spider --help shows the usage)\n"},
+		{"no data", []string{"--out", "x"}, 2, "train-spider: nothing to train on: expected --data DIR with Spider, --extra FILE with questions of your own, or both\n"},
 		{"no such folder", []string{"--data", "nowhere", "--out", "x"}, 1,
 			"train-spider: no nowhere/tables.json: expected a folder with Spider's public release (tables.json, dev.json, database/…)\n"},
 		{"split", []string{"--data", sample, "--out", "x", "--split", "tain"}, 1, "train-spider: unknown split \"tain\": expected train, others, dev, test or a .json file\n"},
