@@ -64,7 +64,14 @@ func run(args []string, out, errOut io.Writer) int {
 	defer stop()
 	err := g.run(ctx, out, errOut)
 	if parser.IsCancelled(err) && ctx.Err() != nil {
-		fmt.Fprintf(errOut, "train-spider: stopped; go on with the same --data and --extra, and: --out %s --resume\n", g.Out)
+		again := "train-spider"
+		if g.Data != "" {
+			again += " --data " + g.Data
+		}
+		for _, path := range g.Extra {
+			again += " --extra " + path
+		}
+		fmt.Fprintf(errOut, "train-spider: stopped; go on with: %s --out %s --resume\n", again, g.Out)
 		return interrupted
 	}
 	return cli.Fail(errOut, "train-spider", err)
