@@ -14,6 +14,7 @@ package decoder
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/tabert-workbench/tabert-workbench/asdl"
 	"github.com/tabert-workbench/tabert-workbench/tranx"
@@ -114,18 +115,8 @@ func Integer(word string) (int, bool) {
 	if n, err := strconv.Atoi(word); err == nil && n >= 0 {
 		return n, true
 	}
-	n, ok := numberWords[lower(word)]
+	n, ok := numberWords[strings.ToLower(word)]
 	return n, ok
-}
-
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
 }
 
 // actions numbers what the softmax over productions ranges over, and what the decoder

@@ -121,7 +121,7 @@ func (s *Session) score(hyps []*tranx.Hypothesis) ([][]tranx.Scored, error) {
 func (s *Session) choices(r *run, states *ts.Tensor, frontiers []tranx.Frontier) ([][]tranx.Scored, error) {
 	acts, out := s.d.acts, make([][]tranx.Scored, len(frontiers))
 	fill := make([]float64, len(frontiers)) // log-probability of not reducing, where that is a choice
-	select_ := func(want func(tranx.Expectation) bool) (rows []int64) {
+	where := func(want func(tranx.Expectation) bool) (rows []int64) {
 		for i, f := range frontiers {
 			if want(f.Expect) {
 				rows = append(rows, int64(i))
@@ -130,7 +130,7 @@ func (s *Session) choices(r *run, states *ts.Tensor, frontiers []tranx.Frontier)
 		return rows
 	}
 	kind := func(kinds ...tranx.Kind) []int64 {
-		return select_(func(e tranx.Expectation) bool {
+		return where(func(e tranx.Expectation) bool {
 			for _, k := range kinds {
 				if e.Kind == k {
 					return true
@@ -142,7 +142,7 @@ func (s *Session) choices(r *run, states *ts.Tensor, frontiers []tranx.Frontier)
 	zeros := func(rows []int64) []int64 { return make([]int64, len(rows)) }
 
 	width := acts.productions()
-	if rows := select_(func(e tranx.Expectation) bool { return e.Kind == tranx.ApplyConstr || e.Reduce }); len(rows) > 0 {
+	if rows := where(func(e tranx.Expectation) bool { return e.Kind == tranx.ApplyConstr || e.Reduce }); len(rows) > 0 {
 		legal := make([]float32, len(rows)*width)
 		for j, i := range rows {
 			acts.legal(legal[j*width:(j+1)*width], frontiers[i].Expect)
