@@ -621,7 +621,7 @@ func (t *trainer) measure(ctx context.Context) (*float64, error) {
 	}
 	t.say("step %d: loss %.3f, held-out exact match %.1f %%", step, mean(t.state.Recent), 100*score)
 	t.state.Evaluated = step
-	if score > t.state.Best {
+	if score >= t.state.Best {
 		t.state.Best, t.state.BestAt = score, step
 		return &score, t.saveBest()
 	}
