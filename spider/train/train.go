@@ -181,6 +181,10 @@ func (t *trainer) open(ctx context.Context) error {
 	if t.options.Limit > 0 && len(examples) > t.options.Limit {
 		examples = examples[:t.options.Limit]
 	}
+	if missing := t.data.Missing(); len(missing) > 0 {
+		t.say("no file of %d of %d databases; their questions are trained on with the schema alone: %s",
+			len(missing), len(t.data.IDs()), strings.Join(missing, ", "))
+	}
 	t.schemas = map[string]*eval.Schema{}
 	for _, x := range t.heldOut {
 		if t.schemas[x.DBID] == nil {

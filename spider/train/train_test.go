@@ -262,6 +262,25 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestMissingDatabases trains where no database has a file: each is named once, and nothing is held out.
+func TestMissingDatabases(t *testing.T) {
+	data, err := spider.Layout{Dir: testdata.Sample(t), Databases: t.TempDir()}.Load(spider.Others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := small()
+	config.HeldOut, config.Steps = 4, 2
+	var log strings.Builder
+	result, err := Run(context.Background(), data, config, Options{Out: t.TempDir(), Init: smallBERT(t), Threads: 1, Log: &log})
+	if err != nil || result.Steps != 2 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	want := "no file of 2 of 2 databases; their questions are trained on with the schema alone: geo, restaurants\n"
+	if strings.Count(log.String(), want) != 1 {
+		t.Errorf("log %q, expected %q once", log.String(), want)
+	}
+}
+
 // TestRunErrors breaks what a run needs; each error is one line that says what is wrong.
 func TestRunErrors(t *testing.T) {
 	data := sampleOf(t, 6)
