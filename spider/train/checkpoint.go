@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -95,7 +96,7 @@ func (t *trainer) save() error {
 			if err := safetensors.WriteFile(filepath.Join(dir, optimizerFile), t.adam.Arrays(), nil); err != nil {
 				return err
 			}
-			t.state.Config = t.config
+			t.state.Config, t.state.Code = t.config, codeVersion()
 			data, err := json.MarshalIndent(t.state, "", "  ")
 			if err != nil {
 				return err
@@ -119,6 +120,15 @@ func (t *trainer) save() error {
 		}
 	}
 	return nil
+}
+
+// codeVersion is the module's version, which Go makes of the commit.
+func codeVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
 }
 
 // saveBest writes the weights in the form in which models ship.

@@ -91,6 +91,7 @@ type state struct {
 	Evaluated int       `json:"evaluated"`
 	Recent    []float64 `json:"recent"`
 	Config    Config    `json:"config"`
+	Code      string    `json:"code"` // version of the program that wrote the checkpoint
 }
 
 // Record is a line of the run's log.jsonl.
