@@ -1,10 +1,7 @@
 package eval_test
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"sync"
@@ -25,30 +22,6 @@ type pair struct {
 	Exact          int                     `json:"exact"`
 	Partial        map[string]eval.Partial `json:"partial"`
 	PredParseError bool                    `json:"pred_parse_error"`
-}
-
-// records reads a gzip-compressed file of JSON lines.
-func records[T any](t testing.TB, path string) []T {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []T
-	d := json.NewDecoder(bufio.NewReader(z))
-	for d.More() {
-		var r T
-		if err := d.Decode(&r); err != nil {
-			t.Fatalf("%s, record %d: %v", path, len(all)+1, err)
-		}
-		all = append(all, r)
-	}
-	return all
 }
 
 var loadSchemas = sync.OnceValues(func() (map[string]*schema.Database, error) {
@@ -74,7 +47,7 @@ func schemas(t testing.TB) map[string]*eval.Schema {
 
 // The verdicts of the official evaluation.
 func TestMatchConformance(t *testing.T) {
-	pairs := records[pair](t, filepath.Join(testdata.ConformanceDir(t), "spider-eval.jsonl.gz"))
+	pairs := testdata.Records[pair](t, filepath.Join(testdata.ConformanceDir(t), "spider-eval.jsonl.gz"))
 	schemas := schemas(t)
 	wrong := 0
 	for i, p := range pairs {
@@ -103,7 +76,7 @@ func TestParseConformance(t *testing.T) {
 		Query string `json:"query"`
 		SQL   any    `json:"sql"`
 	}
-	queries := records[query](t, filepath.Join(testdata.ConformanceDir(t), "spider-parse.jsonl.gz"))
+	queries := testdata.Records[query](t, filepath.Join(testdata.ConformanceDir(t), "spider-parse.jsonl.gz"))
 	schemas := schemas(t)
 	for i, q := range queries {
 		parsed, err := schemas[q.DB].Parse(q.Query)
@@ -129,7 +102,7 @@ func TestParseConformance(t *testing.T) {
 
 // Gold queries are read once, as in training and in the evaluation of several models.
 func BenchmarkMatch(b *testing.B) {
-	pairs := records[pair](b, filepath.Join(testdata.ConformanceDir(b), "spider-eval.jsonl.gz"))
+	pairs := testdata.Records[pair](b, filepath.Join(testdata.ConformanceDir(b), "spider-eval.jsonl.gz"))
 	schemas := schemas(b)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -144,7 +117,7 @@ func BenchmarkMatch(b *testing.B) {
 
 // Everything is read anew, as in one run of the evaluation.
 func BenchmarkMatchOnce(b *testing.B) {
-	pairs := records[pair](b, filepath.Join(testdata.ConformanceDir(b), "spider-eval.jsonl.gz"))
+	pairs := testdata.Records[pair](b, filepath.Join(testdata.ConformanceDir(b), "spider-eval.jsonl.gz"))
 	var all map[string]*eval.Schema
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -98,7 +98,8 @@ type Input struct {
 	Source   *Source
 	Words    []tranx.Word
 	Tables   []TableInput
-	tokens   int // of all sequences
+	tokens   int   // of all sequences
+	wordOf   []int // of each of the utterance's tokens: the word it starts in, −1 where there is none
 }
 
 // TableInput is a table that is encoded.
@@ -142,10 +143,8 @@ func (m *Model) Prepare(src *Source, question string, tables []int) (*Input, err
 		in.Words = in.Words[:len(in.Words)-1]
 	}
 	utterance := m.Tokenizer.Tokenize(question)
-	if len(utterance) > tabert.MaxUtterance {
-		utterance = utterance[:tabert.MaxUtterance]
-	}
-	wordOf := tokenWords(utterance, in.Words)
+	utterance = utterance[:min(len(utterance), tabert.MaxUtterance)]
+	in.wordOf = tokenWords(utterance, in.Words)
 	said := stems(in.Words)
 	for _, i := range tables {
 		t := src.tables[i]
@@ -164,12 +163,10 @@ func (m *Model) Prepare(src *Source, question string, tables []int) (*Input, err
 		if ti.Sequences, err = m.Config.Linearization.LinearizeAll(m.Tokenizer, utterance, columns, row); err != nil {
 			return nil, fmt.Errorf("table %s: %w", src.Schema.Tables[i].Original, err)
 		}
-		for _, s := range ti.Sequences {
-			in.tokens += len(s.IDs)
-		}
+		in.tokens += ti.Tokens()
 		var matched []bool
 		matched, ti.tableMatch = link(said, t.stems)
-		ti.tokenTable = spread(matched, wordOf)
+		ti.tokenTable = spread(matched, in.wordOf)
 		any := make([]bool, len(in.Words))
 		for _, name := range t.column {
 			words, mentioned := link(said, name)
@@ -178,7 +175,7 @@ func (m *Model) Prepare(src *Source, question string, tables []int) (*Input, err
 				any[w] = any[w] || hit
 			}
 		}
-		ti.tokenColumn = spread(any, wordOf)
+		ti.tokenColumn = spread(any, in.wordOf)
 		in.Tables = append(in.Tables, ti)
 	}
 	return in, nil
@@ -233,11 +230,6 @@ func (p *pooling) add(sequence int, span tabert.Span) int {
 // sequence is the number of the input's first sequence in the batch.
 func (m *Model) memory(in *Input, sequence int, p *pooling) *decoder.Memory {
 	mem := &decoder.Memory{}
-	utterance := m.Tokenizer.Tokenize(in.Question)
-	if len(utterance) > tabert.MaxUtterance {
-		utterance = utterance[:tabert.MaxUtterance]
-	}
-	wordOf := tokenWords(utterance, in.Words)
 	mem.Words = make([]decoder.Word, len(in.Words))
 	for i, w := range in.Words {
 		mem.Words[i] = decoder.Word{Text: w.Text, Space: w.Space}
@@ -272,7 +264,7 @@ func (m *Model) memory(in *Input, sequence int, p *pooling) *decoder.Memory {
 			i := context.Start + 1 + k
 			e := decoder.Element{Row: p.add(sequence, tabert.Span{Start: i, End: i + 1}), TableMatch: t.tokenTable[k], ColumnMatch: t.tokenColumn[k]}
 			entry.Utterance = append(entry.Utterance, e)
-			if w := wordOf[k]; w >= 0 {
+			if w := in.wordOf[k]; w >= 0 {
 				mem.Words[w].Rows = append(mem.Words[w].Rows, e.Row)
 			}
 		}

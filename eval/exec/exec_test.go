@@ -1,11 +1,7 @@
 package exec
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -24,26 +20,7 @@ type pair struct {
 
 func conformance(t testing.TB) []pair {
 	t.Helper()
-	path := filepath.Join(testdata.ConformanceDir(t), "spider-eval.jsonl.gz")
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pairs []pair
-	d := json.NewDecoder(bufio.NewReader(z))
-	for d.More() {
-		var p pair
-		if err := d.Decode(&p); err != nil {
-			t.Fatalf("%s, record %d: %v", path, len(pairs)+1, err)
-		}
-		pairs = append(pairs, p)
-	}
-	return pairs
+	return testdata.Records[pair](t, filepath.Join(testdata.ConformanceDir(t), "spider-eval.jsonl.gz"))
 }
 
 func TestConformance(t *testing.T) {

@@ -37,26 +37,8 @@ func (s *Setup) WriteDist(ctx context.Context, l *Library, d Dist, out string) e
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(out), ".part-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
 	top := strings.TrimSuffix(filepath.Base(out), ".tar.gz")
-	err = writeTarball(ctx, tmp, top, entries)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), out)
+	return writeBeside(out, func(f *os.File) error { return writeTarball(ctx, f, top, entries) })
 }
 
 func (s *Setup) distEntries(ctx context.Context, l *Library, d Dist) ([]entry, error) {

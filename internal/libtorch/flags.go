@@ -100,6 +100,15 @@ func writeOnce(path string, content []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
 	}
+	return writeBeside(path, func(f *os.File) error {
+		_, err := f.Write(content)
+		return err
+	})
+}
+
+// writeBeside fills a file beside path and renames it, so that path is never half written. Two programs may do
+// it at once.
+func writeBeside(path string, fill func(f *os.File) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -108,7 +117,7 @@ func writeOnce(path string, content []byte) error {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(content)
+	err = fill(tmp)
 	if err == nil {
 		err = tmp.Chmod(0o644)
 	}

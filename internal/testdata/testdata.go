@@ -3,6 +3,9 @@
 package testdata
 
 import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,6 +36,30 @@ func SpiderDir(t testing.TB) string {
 func ConformanceDir(t testing.TB) string {
 	t.Helper()
 	return folder(t, "CONFORMANCE_DIR", "conformance", "README.md")
+}
+
+// Records reads a gzip-compressed file of JSON lines.
+func Records[T any](t testing.TB, path string) []T {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []T
+	d := json.NewDecoder(bufio.NewReader(z))
+	for d.More() {
+		var r T
+		if err := d.Decode(&r); err != nil {
+			t.Fatalf("%s, record %d: %v", path, len(all)+1, err)
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 func folder(t testing.TB, env, name, witness string) string {

@@ -25,18 +25,6 @@ func batchOfSpider(b *testing.B) (*Decoder, *torch.Params, []Example, int) {
 		b.Fatal(err)
 	}
 	params.Train(func(string) bool { return true })
-	tree, err := asdl.ParseTree(sys.Grammar, `(Query [`+strings.Repeat(`(In #2.2 (Query [] #1 2 Down "")) (Col #0.3) `, 3)+`] #2 3 Down -)`)
-	if err != nil {
-		b.Fatal(err)
-	}
-	actions, err := sys.Oracle(tree)
-	if err != nil {
-		b.Fatal(err)
-	}
-	frontiers, err := sys.Replay(actions)
-	if err != nil {
-		b.Fatal(err)
-	}
 	next := 0
 	elements := func(n int) []Element {
 		list := make([]Element, n)
@@ -46,13 +34,14 @@ func batchOfSpider(b *testing.B) (*Decoder, *torch.Params, []Example, int) {
 		}
 		return list
 	}
+	text := `(Query [` + strings.Repeat(`(In #2.2 (Query [] #1 2 Down "")) (Col #0.3) `, 3) + `] #2 3 Down -)`
 	var batch []Example
 	for range 24 {
 		m := &Memory{Words: []Word{{Text: "3", Rows: []int{next}}}}
 		for t := range 5 {
 			m.Tables = append(m.Tables, Entry{Index: t, Table: elements(1)[0], Utterance: elements(20), Columns: elements(6)})
 		}
-		batch = append(batch, Example{m, actions, frontiers})
+		batch = append(batch, example(b, sys, m, text))
 	}
 	return d, params, batch, next
 }

@@ -31,6 +31,24 @@ func system(t testing.TB, g *asdl.Grammar) *tranx.System {
 	return sys
 }
 
+// example is a memory and the actions that build a tree.
+func example(t testing.TB, sys *tranx.System, m *Memory, text string) Example {
+	t.Helper()
+	tree, err := asdl.ParseTree(sys.Grammar, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions, err := sys.Oracle(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frontiers, err := sys.Replay(actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Example{m, actions, frontiers}
+}
+
 const input = 11
 
 // config has sizes that are all different.
@@ -88,19 +106,7 @@ func fixture(t testing.TB) (*Decoder, [][]float64, []Example) {
 		`(Query [Count (In #2.2 (Query [] #1 2 Down "")) (Col #0.3) (Equal #1.0 "3")] #2 3 Down -)`,
 		`(Query [] #3 5 Down "x")`,
 	} {
-		tree, err := asdl.ParseTree(sys.Grammar, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		actions, err := sys.Oracle(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		frontiers, err := sys.Replay(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		batch = append(batch, Example{memories[i], actions, frontiers})
+		batch = append(batch, example(t, sys, memories[i], text))
 	}
 	vectors := make([][]float64, next)
 	for i := range vectors {
@@ -434,21 +440,6 @@ func TestUnproducible(t *testing.T) {
 	x := tensor(vectors)
 	defer x.MustDrop()
 	sys := system(t, d.Grammar)
-	example := func(text string) Example {
-		tree, err := asdl.ParseTree(sys.Grammar, text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		actions, err := sys.Oracle(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		frontiers, err := sys.Replay(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return Example{batch[0].Memory, actions, frontiers}
-	}
 	for _, test := range []struct {
 		value        string
 		unproducible int
@@ -465,12 +456,12 @@ func TestUnproducible(t *testing.T) {
 		{"Ann  Lee", 1, "two spaces"},
 		{"", 0, "nothing but its end"},
 	} {
-		_, count := loss(t, d, x, []Example{example(fmt.Sprintf(`(Query [(Equal #0.1 %q)] #0 - Up -)`, test.value))})
+		_, count := loss(t, d, x, []Example{example(t, sys, batch[0].Memory, fmt.Sprintf(`(Query [(Equal #0.1 %q)] #0 - Up -)`, test.value))})
 		if count.Values != 1 || count.Unproducible != test.unproducible {
 			t.Errorf("%q: %+v, expected %d unproducible: %s", test.value, count, test.unproducible, test.why)
 		}
 	}
-	if _, count := loss(t, d, x, []Example{example(`(Query [] #0 9 Up -)`)}); count.Unproducible != 1 {
+	if _, count := loss(t, d, x, []Example{example(t, sys, batch[0].Memory, `(Query [] #0 9 Up -)`)}); count.Unproducible != 1 {
 		t.Errorf("integer: %+v", count)
 	}
 }
